@@ -1,0 +1,35 @@
+"""Import a module that an extra brings, or say which pip command brings it."""
+
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+
+from gymnasium.error import DependencyNotInstalled
+
+
+def require(module: str, extra: str) -> ModuleType:
+    """Import ``module``; when it is not installed, name the extra of iap-gym that brings it.
+
+    Only the absence of the module itself is translated. A module that is installed but fails while
+    it is imported keeps its own error, so that a broken install never reads as an absent one.
+
+    Args:
+        module: dotted name of the module to import.
+        extra: the extra of ``iap-gym`` that installs it.
+
+    Returns:
+        The imported module.
+
+    Raises:
+        gymnasium.error.DependencyNotInstalled: the module is not installed.
+    """
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        top_level = module.partition(".")[0]
+        if error.name != top_level:
+            raise
+        raise DependencyNotInstalled(
+            f'{top_level} is not installed, run `pip install "iap-gym[{extra}]"`'
+        ) from None

@@ -1,0 +1,110 @@
+"""The one table of every environment id; entry points are strings, so that it imports nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import gymnasium
+
+
+@dataclass(frozen=True)
+class EnvEntry:
+    """One environment that ``gym.make`` knows after ``import iap_gym``."""
+
+    id: str
+    family: str  # ids of one family share code, settings and a page of the docs
+    entry_point: str  # "module:callable", imported when the environment is made
+    extra: str  # the extra of iap-gym that brings what it needs
+    max_episode_steps: int
+    kwargs: dict[str, Any] = field(default_factory=dict[str, Any])
+    representative: bool = False  # the one of its family that the quick tests make
+
+
+# (domain, task) of dm_control.suite.ALL_TASKS without lqr, which has no time limit.
+DISTRACTING_TASKS: tuple[tuple[str, str], ...] = (
+    ("acrobot", "swingup"),
+    ("acrobot", "swingup_sparse"),
+    ("ball_in_cup", "catch"),
+    ("cartpole", "balance"),
+    ("cartpole", "balance_sparse"),
+    ("cartpole", "swingup"),
+    ("cartpole", "swingup_sparse"),
+    ("cartpole", "two_poles"),
+    ("cartpole", "three_poles"),
+    ("cheetah", "run"),
+    ("dog", "stand"),
+    ("dog", "walk"),
+    ("dog", "trot"),
+    ("dog", "run"),
+    ("dog", "fetch"),
+    ("finger", "spin"),
+    ("finger", "turn_easy"),
+    ("finger", "turn_hard"),
+    ("fish", "upright"),
+    ("fish", "swim"),
+    ("hopper", "stand"),
+    ("hopper", "hop"),
+    ("humanoid", "stand"),
+    ("humanoid", "walk"),
+    ("humanoid", "run"),
+    ("humanoid", "run_pure_state"),
+    ("humanoid_CMU", "stand"),
+    ("humanoid_CMU", "walk"),
+    ("humanoid_CMU", "run"),
+    ("manipulator", "bring_ball"),
+    ("manipulator", "bring_peg"),
+    ("manipulator", "insert_ball"),
+    ("manipulator", "insert_peg"),
+    ("pendulum", "swingup"),
+    ("point_mass", "easy"),
+    ("point_mass", "hard"),
+    ("quadruped", "walk"),
+    ("quadruped", "run"),
+    ("quadruped", "escape"),
+    ("quadruped", "fetch"),
+    ("reacher", "easy"),
+    ("reacher", "hard"),
+    ("stacker", "stack_2"),
+    ("stacker", "stack_4"),
+    ("swimmer", "swimmer6"),
+    ("swimmer", "swimmer15"),
+    ("walker", "stand"),
+    ("walker", "walk"),
+    ("walker", "run"),
+)
+
+
+def camel_case(name: str) -> str:
+    """Join the words of a snake_case name, each with a capital; capitals inside a word stay."""
+    return "".join(word[:1].upper() + word[1:] for word in name.split("_"))
+
+
+def _distracting_control() -> tuple[EnvEntry, ...]:
+    return tuple(
+        EnvEntry(
+            id=f"iap_gym/Distracting{camel_case(domain)}{camel_case(task)}-v0",
+            family="distracting_control",
+            entry_point="iap_gym.envs.distracting_control:make_distracting_control",
+            extra="distracting",
+            max_episode_steps=1000,
+            kwargs={"domain": domain, "task": task},
+            representative=(domain, task) == ("walker", "walk"),
+        )
+        for domain, task in DISTRACTING_TASKS
+    )
+
+
+ENTRIES: tuple[EnvEntry, ...] = _distracting_control()
+
+
+def register_all() -> None:
+    """Register every entry of the table with Gymnasium; a second call changes nothing."""
+    for entry in ENTRIES:
+        if entry.id not in gymnasium.registry:
+            gymnasium.register(
+                id=entry.id,
+                entry_point=entry.entry_point,
+                max_episode_steps=entry.max_episode_steps,
+                kwargs=dict(entry.kwargs),
+            )

@@ -1,0 +1,69 @@
+"""The table of ids against its sources."""
+
+import gymnasium
+import pytest
+
+import iap_gym  # noqa: F401
+from iap_gym.registry import DISTRACTING_TASKS, ENTRIES, camel_case, register_all
+from iap_gym.testing import ENV_CHECKS
+
+REPRESENTATIVES = [entry.id for entry in ENTRIES if entry.representative]
+
+
+def test_distracting_tasks_are_those_of_the_suite_without_lqr():
+    from dm_control import suite
+
+    tasks = tuple(task for task in suite.ALL_TASKS if task[0] != "lqr")
+    assert sorted(tasks) == sorted(DISTRACTING_TASKS)
+
+
+@pytest.mark.parametrize(
+    ("domain", "task", "name"),
+    [
+        ("cheetah", "run", "CheetahRun"),
+        ("ball_in_cup", "catch", "BallInCupCatch"),
+        ("humanoid_CMU", "run", "HumanoidCMURun"),
+        ("stacker", "stack_2", "StackerStack2"),
+    ],
+)
+def test_names_keep_capitals(domain, task, name):
+    assert f"iap_gym/Distracting{name}-v0" in gymnasium.registry
+    assert camel_case(domain) + camel_case(task) == name
+
+
+def test_ids_are_unique_and_every_family_has_one_representative():
+    assert len({entry.id for entry in ENTRIES}) == len(ENTRIES)
+    families = {entry.family for entry in ENTRIES}
+    assert sorted(entry.family for entry in ENTRIES if entry.representative) == sorted(families)
+
+
+def test_registering_twice_changes_nothing():
+    before = dict(gymnasium.registry)
+    register_all()
+    assert gymnasium.registry == before
+
+
+def test_prefix_form_makes_an_environment_without_our_import():
+    import subprocess
+    import sys
+
+    code = (
+        "import gymnasium\n"
+        "e = gymnasium.make('iap_gym:iap_gym/DistractingCartpoleBalance-v0', observation='state')\n"
+        "print(e.reset(seed=0)[0].shape)"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.strip() == "(5,)"
+
+
+@pytest.mark.parametrize("check", ENV_CHECKS.values(), ids=ENV_CHECKS)
+@pytest.mark.parametrize("env_id", REPRESENTATIVES)
+def test_contract_on_one_id_per_family(env_id, check):
+    check(lambda: gymnasium.make(env_id, height=48, width=64))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.id)
+def test_contract_on_every_id(entry):
+    for check in ENV_CHECKS.values():
+        check(lambda: gymnasium.make(entry.id, height=48, width=64))
