@@ -1,0 +1,23 @@
+"""Learning algorithms that train on the environments; each loads on first use."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from iap_gym.baselines.evolution.algorithm import EvolutionStrategies
+
+__all__ = ["EvolutionStrategies"]
+
+_HOMES = {"EvolutionStrategies": "iap_gym.baselines.evolution.algorithm"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES})

@@ -1,0 +1,21 @@
+"""Evolution strategies: search over the numbers of a policy by rollouts, without gradients.
+
+Each file has one part: ``optimizer`` (numbers only), ``policies`` (observations to actions),
+``rollout`` (one episode), ``evaluators`` (many, in this process or in others), ``algorithm`` (all
+of it together), ``checkpoint`` and ``callbacks``.
+"""
+
+from iap_gym.baselines.evolution.algorithm import EvolutionStrategies
+from iap_gym.baselines.evolution.callbacks import CheckpointCallback
+from iap_gym.baselines.evolution.evaluation import EvaluationError
+from iap_gym.baselines.evolution.optimizer import EvolutionOptimizer
+from iap_gym.baselines.evolution.rollout import Episode, run_episode
+
+__all__ = [
+    "CheckpointCallback",
+    "Episode",
+    "EvaluationError",
+    "EvolutionOptimizer",
+    "EvolutionStrategies",
+    "run_episode",
+]

@@ -1,0 +1,182 @@
+"""From batches of observations to the flat features that a controller reads.
+
+Letters: B batch, H, W, C image, l selected patches, M features.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from iap_gym import _checks
+
+Array = NDArray[np.float32]
+State = tuple[Array, ...]
+
+# What an image gets when nothing is said. 64x64 then gives 256 patches; half the range of a pixel
+# is taken off so that ReLU features see both signs.
+DEFAULT_SELECTOR: Mapping[str, Any] = {
+    "patch_size": 4,
+    "num_selected": 10,
+    "d_qk": 4,
+    "kernel": "relu",
+    "pixel_offset": 0.5,
+}
+VELOCITIES = ("previous", None)
+
+
+class Features(Protocol):
+    """What turns observations into features."""
+
+    size: int  # M
+
+    def initial_state(self, batch: int) -> State:
+        """Return what is remembered at the start of an episode, zeros."""
+        ...
+
+    def read(self, observations: Any, state: State) -> tuple[Array, State]:
+        """Map a batch of observations and a state to features (B, M) and the next state."""
+        ...
+
+
+class VectorFeatures:
+    """The numbers of a Box, or of the Boxes of a Dict in key order, as they are.
+
+    Args:
+        space: Box, or Dict of Boxes, whose images are left out.
+
+    Raises:
+        ValueError: another space.
+    """
+
+    def __init__(self, space: spaces.Space[Any]) -> None:
+        self._keys: list[str] | None = None
+        boxes = [space]
+        if isinstance(space, spaces.Dict):
+            self._keys = [key for key, box in space.spaces.items() if not is_image(box)]
+            boxes = [space.spaces[key] for key in self._keys]
+        for box in boxes:
+            if not isinstance(box, spaces.Box):
+                raise _checks.refuse("observation_space", "Box or a Dict of Boxes", space)
+        self.size = sum(math.prod(box.shape or ()) for box in boxes)
+
+    def initial_state(self, batch: int) -> State:
+        """Return no state."""
+        del batch
+        return ()
+
+    def read(self, observations: Any, state: State) -> tuple[Array, State]:
+        """Return the numbers, (B, M) float32."""
+        keys = self._keys
+        parts = [observations] if keys is None else [observations[key] for key in keys]
+        flat = [np.asarray(part, np.float32).reshape(len(part), -1) for part in parts]
+        return flat[0] if len(flat) == 1 else np.concatenate(flat, axis=1), state
+
+
+class ImageFeatures:
+    """The places of the patches that attention selects, and how they moved.
+
+    The features are the l centres, row and column from 0 to 1, most important first; with
+    ``velocity="previous"`` then their change since the last frame times ``velocity_gain``, rank by
+    rank, zero in the first frame; then the vectors of a Dict in key order. A second image is not
+    looked at. State: with velocity
+    the last centres (B, 2l) and whether there are any (B, 1), else none.
+
+    Args:
+        space: Box (H, W, C), or a Dict with such an image.
+        image_key: the image of the Dict; None where there is one only.
+        selector: arguments of ``iap_gym.attention.PatchSelector`` without the shape.
+        velocity: "previous" or None.
+        velocity_gain: factor on the change of the centres.
+
+    Raises:
+        ValueError: an unknown key, no image, more than one, or an argument out of range.
+    """
+
+    def __init__(
+        self,
+        space: spaces.Space[Any],
+        image_key: str | None,
+        selector: Mapping[str, Any],
+        velocity: str | None,
+        velocity_gain: float,
+    ) -> None:
+        from iap_gym.attention import PatchSelector  # torch, needed for images only
+
+        self._key = _find_image(space, image_key)
+        self._vectors: VectorFeatures | None = None
+        image = space
+        if isinstance(space, spaces.Dict):
+            assert self._key is not None
+            image = space.spaces[self._key]
+            vectors = VectorFeatures(space)
+            self._vectors = vectors if vectors.size else None
+        assert image.shape is not None
+        self.selector = PatchSelector(image.shape, **selector)
+        self._velocity = _checks.one_of("velocity", velocity, VELOCITIES) is not None
+        self._gain = np.float32(_checks.real("velocity_gain", velocity_gain))
+        every_patch = np.arange(self.selector.num_patches)[None]
+        self._centers = np.asarray(self.selector.centers(every_patch), np.float32)[0]
+        self._places = 2 * int(self.selector.num_selected)
+        self.size = self._places * (2 if self._velocity else 1)
+        if self._vectors is not None:
+            self.size += self._vectors.size
+        self.last_indices: NDArray[np.int64] | None = None
+
+    def initial_state(self, batch: int) -> State:
+        """Return the state before the first frame, zeros."""
+        if not self._velocity:
+            return ()
+        return np.zeros((batch, self._places), np.float32), np.zeros((batch, 1), np.float32)
+
+    def read(self, observations: Any, state: State) -> tuple[Array, State]:
+        """Return the features (B, M) and the next state."""
+        images = observations if self._key is None else observations[self._key]
+        # Renderers hand out images with negative strides, which torch refuses.
+        indices = self.selector.select(np.ascontiguousarray(images))
+        self.last_indices = np.asarray(indices)
+        places = self._centers[self.last_indices].reshape(len(images), -1)
+        parts = [places]
+        if self._velocity:
+            previous, seen = state
+            parts.append(self._gain * seen * (places - previous))
+            state = (places, np.ones_like(seen))
+        if self._vectors is not None:
+            parts.append(self._vectors.read(observations, ())[0])
+        return np.concatenate(parts, axis=1), state
+
+
+def is_image(space: spaces.Space[Any]) -> bool:
+    """Say whether a space holds images: Box (H, W, C), uint8, or float within [0, 1]."""
+    if not isinstance(space, spaces.Box) or len(space.shape) != 3:
+        return False
+    if space.dtype == np.uint8:
+        return True
+    is_float = np.issubdtype(space.dtype, np.floating)
+    return bool(is_float and space.low.min() >= 0 and space.high.max() <= 1)
+
+
+def has_image(space: spaces.Space[Any]) -> bool:
+    """Say whether a space is an image, or a Dict with one."""
+    inner: Sequence[spaces.Space[Any]] = [space]
+    if isinstance(space, spaces.Dict):
+        inner = list(space.spaces.values())
+    return any(is_image(s) for s in inner)
+
+
+def _find_image(space: spaces.Space[Any], image_key: str | None) -> str | None:
+    if not isinstance(space, spaces.Dict):
+        if image_key is not None:
+            raise _checks.refuse("image_key", "None, as the observation is no Dict", image_key)
+        return None
+    keys = [key for key, inner in space.spaces.items() if is_image(inner)]
+    if image_key is None and len(keys) == 1:
+        return keys[0]
+    if image_key not in keys:
+        raise _checks.refuse("image_key", f"one of the images {keys}", image_key)
+    return image_key

@@ -1,0 +1,118 @@
+"""Film an agent: what it sees with the selected patches marked, beside the patches alone."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Iterator
+
+import gymnasium
+import numpy as np
+from PIL import Image, ImageDraw, ImageFont
+
+from iap_gym._video import VideoWriter
+from iap_gym.baselines.experiments.agents import Agent
+from iap_gym.baselines.experiments.evaluate import FIRST_SEED, play_episode
+from iap_gym.baselines.experiments.loading import load_agent, make_env
+from iap_gym.baselines.experiments.run import Run
+from iap_gym.wrappers import mark_patches
+
+PANEL_HEIGHT = 384  # pixels; smaller views are enlarged by a whole factor to about this
+CAPTION_HEIGHT = 28
+BACKGROUND = (24, 24, 28)
+
+
+def enlarge(frame: np.ndarray) -> np.ndarray:
+    """Repeat the pixels of a small frame so that it can be looked at."""
+    factor = max(1, round(PANEL_HEIGHT / frame.shape[0]))
+    return frame.repeat(factor, axis=0).repeat(factor, axis=1)
+
+
+def only_patches(frame: np.ndarray, selector, indices: np.ndarray) -> np.ndarray:  # noqa: ANN001
+    """Return the frame dark but for the selected patches: all that the agent keeps."""
+    mask = mark_patches(
+        np.zeros_like(frame), selector, indices, color=(255, 255, 255), alpha=1.0
+    ).any(axis=-1, keepdims=True)
+    return np.where(mask, frame, frame // 6)
+
+
+def caption(panels: list[np.ndarray], titles: list[str], text: str) -> np.ndarray:
+    """Put panels of one height side by side over a line of text.
+
+    Returns:
+        uint8 (height, width, 3), both even, as video needs.
+    """
+    height = panels[0].shape[0] + 2 * CAPTION_HEIGHT
+    gap = 8
+    width = sum(panel.shape[1] for panel in panels) + gap * (len(panels) - 1)
+    canvas = Image.new("RGB", (width + width % 2, height + height % 2), BACKGROUND)
+    draw = ImageDraw.Draw(canvas)
+    font = ImageFont.load_default(size=15)
+    left = 0
+    for panel, title in zip(panels, titles, strict=True):
+        draw.text((left + 6, 5), title, fill=(235, 235, 235), font=font)
+        canvas.paste(Image.fromarray(panel), (left, CAPTION_HEIGHT))
+        left += panel.shape[1] + gap
+    draw.text((6, height - CAPTION_HEIGHT + 5), text, fill=(235, 235, 235), font=font)
+    return np.asarray(canvas)
+
+
+def scene(env: gymnasium.Env, agent: Agent, step: int, total: float) -> np.ndarray:
+    """Draw one moment: the rendered frame, and the selection if the agent has one."""
+    frame = env.render()
+    if not isinstance(frame, np.ndarray):
+        raise RuntimeError(f"render: expected an image, got {type(frame).__name__}")
+    text = f"step {step}   return {total:.1f}"
+    policy = getattr(agent, "policy", None)
+    selector = getattr(policy, "selector", None)
+    indices = getattr(policy, "last_indices", None)
+    view = enlarge(frame)
+    if selector is None or indices is None:
+        return caption([view], ["view"], text)
+    chosen = np.asarray(indices).reshape(-1)
+    return caption(
+        [mark_patches(view, selector, chosen), only_patches(view, selector, chosen)],
+        ["what the agent sees, selected patches red", "what it keeps"],
+        text,
+    )
+
+
+def record(
+    run: Run,
+    path: str | os.PathLike[str] | None = None,
+    split: str | None = None,
+    seed: int = FIRST_SEED,
+    episodes: int = 1,
+) -> list[float]:
+    """Film whole episodes of the trained agent to an mp4 file.
+
+    Args:
+        run: a run with a checkpoint.
+        path: of the film; None is the run's own ``film.mp4``.
+        split: as for ``evaluate``.
+        seed: of the first episode; the others follow.
+        episodes: how many, one after the other.
+
+    Returns:
+        The return of each episode.
+    """
+    env = make_env(run.config(), split, render_mode="rgb_array")
+    try:
+        agent = load_agent(run, env)
+        returns: list[float] = []
+        with VideoWriter(path or run.film_file, frame_rate(env)) as video:
+            for episode in range(episodes):
+                steps = itertools.count()
+
+                def watch(total: float, steps: Iterator[int] = steps) -> None:
+                    video.write(scene(env, agent, next(steps), total))
+
+                returns.append(play_episode(env, agent, seed + episode, watch))
+        return returns
+    finally:
+        env.close()
+
+
+def frame_rate(env: gymnasium.Env) -> float:
+    """Frames a second of real time; 30 where the environment does not say."""
+    return float(env.metadata.get("render_fps") or 30)

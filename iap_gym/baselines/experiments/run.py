@@ -1,0 +1,116 @@
+"""A run is one folder; this file knows what lies in it and nothing about how it came there."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+import iap_gym
+from iap_gym._files import write_text
+from iap_gym.baselines.experiments.config import TrainConfig
+
+FORMAT = "iap_gym run"
+VERSION = 1
+
+
+class Run:
+    """The folder of one training run.
+
+    ``config.json`` what it was made from; ``checkpoint.zip`` the whole state after the newest
+    generation; ``weights.safetensors`` the policy's numbers alone; ``metrics.csv`` and
+    ``tensorboard/`` the training curve; ``evaluation.json``, ``curve.png``, ``film.mp4`` and
+    ``report.html`` what the later commands add.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        self.config_file = self.path / "config.json"
+        self.checkpoint_file = self.path / "checkpoint.zip"
+        self.weights_file = self.path / "weights.safetensors"
+        self.metrics_file = self.path / "metrics.csv"
+        self.tensorboard_dir = self.path / "tensorboard"
+        self.evaluation_file = self.path / "evaluation.json"
+        self.curve_file = self.path / "curve.png"
+        self.film_file = self.path / "film.mp4"
+        self.report_file = self.path / "report.html"
+
+    @classmethod
+    def create(cls, path: str | os.PathLike[str], config: TrainConfig) -> Self:
+        """Make a new run folder.
+
+        Raises:
+            FileExistsError: the folder is not empty.
+        """
+        run = cls(path)
+        if run.path.exists() and (not run.path.is_dir() or any(run.path.iterdir())):
+            raise FileExistsError(
+                f"{run.path} exists already; name another folder with --run, or go on with --resume"
+            )
+        header = {"format": FORMAT, "version": VERSION, "iap_gym": iap_gym.__version__}
+        write_text(
+            run.config_file, json.dumps({**header, "config": config.to_json()}, indent=2) + "\n"
+        )
+        return run
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> Self:
+        """Open a run folder that ``create`` made.
+
+        Raises:
+            FileNotFoundError: there is no run; the message says what was looked for.
+        """
+        run = cls(path)
+        if not run.config_file.is_file():
+            raise FileNotFoundError(f"{run.path} is no run: it has no {run.config_file.name}")
+        return run
+
+    def config(self) -> TrainConfig:
+        """Read the config.
+
+        Raises:
+            ValueError: the file is not one of ours.
+        """
+        try:
+            content = json.loads(self.config_file.read_text(encoding="utf-8"))
+        except (UnicodeDecodeError, json.JSONDecodeError) as error:
+            raise ValueError(f"{self.config_file}: expected JSON, {error}") from None
+        if not isinstance(content, dict) or content.get("format") != FORMAT:
+            raise ValueError(f"{self.config_file}: expected a config of an {FORMAT}")
+        if content.get("version") != VERSION:
+            raise ValueError(
+                f"{self.config_file}: expected version {VERSION}, got {content.get('version')!r}"
+            )
+        return TrainConfig.from_json(content["config"])
+
+    def write_metrics(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Replace ``metrics.csv`` by these rows, one a generation."""
+        if not rows:
+            return
+        text = io.StringIO()
+        writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+        write_text(self.metrics_file, text.getvalue())
+
+    def metrics(self) -> dict[str, np.ndarray]:
+        """Read ``metrics.csv``: one float64 array a column.
+
+        Raises:
+            FileNotFoundError: no generation has ended yet.
+            ValueError: the file is not a table of numbers.
+        """
+        if not self.metrics_file.is_file():
+            raise FileNotFoundError(f"{self.path} has no {self.metrics_file.name} yet")
+        with self.metrics_file.open(encoding="utf-8", newline="") as file:
+            rows = list(csv.DictReader(file))
+        try:
+            return {name: np.array([float(row[name]) for row in rows]) for name in rows[0]}
+        except (IndexError, TypeError, ValueError) as error:
+            raise ValueError(f"{self.metrics_file}: expected a table of numbers, {error}") from None

@@ -1,0 +1,1 @@
+"""The command ``iap-gym``; one file a subcommand, imported when it is called."""

@@ -1,0 +1,54 @@
+"""``iap-gym evaluate``: a trained agent beside the random, the zero and the blind one."""
+
+from __future__ import annotations
+
+import argparse
+
+from iap_gym._optional import require
+from iap_gym.cli.arguments import add_run, at_least
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of the subcommand."""
+    add_run(parser)
+    parser.add_argument("--episodes", type=at_least(1), default=20, help="(%(default)s)")
+    parser.add_argument(
+        "--split",
+        choices=("train", "val", "both"),
+        help="backgrounds: those of training, or others; default: both where there are any",
+    )
+    parser.add_argument(
+        "--first-seed", type=at_least(0), default=1_000_000, help="of the episodes (%(default)s)"
+    )
+    parser.add_argument("--workers", type=at_least(1), default=1, help="processes that play")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Play, print a table a split, and keep the numbers in the run folder."""
+    require("scipy", "baselines")
+    from iap_gym.baselines.experiments import evaluate as evaluation
+    from iap_gym.baselines.experiments.loading import SPLITS, has_splits
+    from iap_gym.baselines.experiments.report import write_report
+    from iap_gym.baselines.experiments.run import Run
+
+    folder = Run.open(arguments.run)
+    if arguments.split in SPLITS:
+        splits: tuple[str | None, ...] = (arguments.split,)
+    else:
+        splits = SPLITS if has_splits(folder.config().env) else (None,)
+        if arguments.split == "both" and splits == (None,):
+            raise ValueError(f"--split: {folder.config().env} has no train and val backgrounds")
+    done: list[evaluation.Evaluation] = []
+    for split in splits:
+        result = evaluation.evaluate(
+            folder,
+            arguments.episodes,
+            split,
+            first_seed=arguments.first_seed,
+            workers=arguments.workers,
+        )
+        print(evaluation.table(result), flush=True)
+        done.append(result)
+    evaluation.save_evaluations(folder, done)
+    write_report(folder)
+    return 0

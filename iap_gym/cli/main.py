@@ -1,0 +1,96 @@
+"""Entry point of ``iap-gym``: finds the subcommand, turns a user's mistakes into one line."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+import gymnasium
+
+import iap_gym
+
+# name: (module of this package, one line of help)
+COMMANDS = {
+    "list": ("list_envs", "the environments, and whether they can be made here"),
+    "doctor": ("doctor", "what this machine has, and the fix for each fault"),
+    "train": ("train", "train an agent into a run folder"),
+    "evaluate": ("evaluate", "a trained agent beside the random, zero and blind one"),
+    "watch": ("watch", "film a trained agent with what it attends to"),
+    "plot": ("plot", "training curves of one run or several"),
+}
+# Named so that they are refused by name: a typing error and a missing feature read differently.
+LATER = {"reproduce": "figures of the papers", "data": "data sets"}
+
+OK, FAILURE, BAD_ARGUMENTS = 0, 1, 2
+
+
+class Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line, without the usage text before it."""
+
+    def error(self, message: str) -> NoReturn:
+        """Leave with the exit code of bad arguments."""
+        self.exit(BAD_ARGUMENTS, f"{self.prog}: {message}\n")
+
+
+def build_parser() -> Parser:
+    """Build the parser; a subcommand adds its own arguments when it is chosen."""
+    parser = Parser(prog="iap-gym", description=iap_gym.__doc__)
+    parser.add_argument("--version", action="version", version=iap_gym.__version__)
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for name, (_, text) in COMMANDS.items():
+        commands.add_parser(name, help=text, add_help=False)
+    for name, text in LATER.items():
+        commands.add_parser(name, help=f"{text} (not available yet)", add_help=False)
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command.
+
+    Returns:
+        0 on success, 1 on failure, 2 on bad arguments.
+    """
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        chosen, rest = build_parser().parse_known_args(words[:1])
+        rest = words[1:]
+        name: str = chosen.command
+        if name in LATER:
+            print(f"iap-gym {name}: not available yet ({LATER[name]})", file=sys.stderr)
+            return BAD_ARGUMENTS
+        module_name, text = COMMANDS[name]
+        module = importlib.import_module(f"iap_gym.cli.{module_name}")
+        parser = Parser(prog=f"iap-gym {name}", description=text)
+        module.add_arguments(parser)
+        parsed = parser.parse_args(rest)
+    except SystemExit as leaving:  # --help, --version and bad arguments
+        return leaving.code if isinstance(leaving.code, int) else FAILURE
+    return _run(name, module.run, parsed)
+
+
+def _run(name: str, run, parsed: argparse.Namespace) -> int:  # noqa: ANN001
+    try:
+        return run(parsed)
+    except BrokenPipeError:  # the reader of a pipe, such as head, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return OK
+    except (ValueError, TypeError, FileExistsError, FileNotFoundError) as error:
+        code, message = BAD_ARGUMENTS, error
+    except gymnasium.error.DependencyNotInstalled as error:
+        code, message = FAILURE, error
+    except gymnasium.error.UnregisteredEnv as error:
+        code, message = BAD_ARGUMENTS, error
+    except (RuntimeError, OSError, ImportError, gymnasium.error.Error) as error:
+        code, message = FAILURE, error
+    except KeyboardInterrupt:
+        code, message = FAILURE, "interrupted; what was saved stays"
+    print(f"iap-gym {name}: {' '.join(str(message).split())}", file=sys.stderr)
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,42 @@
+"""Bootstrap intervals against the normal theory of the mean."""
+
+import numpy as np
+import pytest
+
+from iap_gym.baselines.experiments.statistics import bootstrap_mean
+
+
+def test_interval_has_the_width_of_normal_theory():
+    values = np.random.default_rng(0).normal(5, 2, 400)
+    found = bootstrap_mean(values)
+    # Resampling n values has the standard deviation of the plain (1/n) variance.
+    error = values.std() / np.sqrt(values.size)
+    assert found.mean == pytest.approx(values.mean())
+    assert found.low == pytest.approx(values.mean() - 1.96 * error, abs=0.1 * error)
+    assert found.high == pytest.approx(values.mean() + 1.96 * error, abs=0.1 * error)
+
+
+def test_interval_covers_the_truth_about_95_times_in_100():
+    rng = np.random.default_rng(1)
+    trials, hits = 200, 0
+    for _ in range(trials):
+        found = bootstrap_mean(rng.normal(1, 3, 60))
+        hits += found.low <= 1 <= found.high
+    # Three standard errors of a rate of .94 (the percentile method is a little narrow at n = 60).
+    assert abs(hits / trials - 0.94) < 3 * np.sqrt(0.94 * 0.06 / trials)
+
+
+def test_same_numbers_give_the_same_interval():
+    values = np.random.default_rng(0).normal(size=20)
+    assert bootstrap_mean(values) == bootstrap_mean(values)
+
+
+def test_constant_sample_is_a_point():
+    found = bootstrap_mean([3.0, 3.0, 3.0])
+    assert (found.low, found.mean, found.high) == (3.0, 3.0, 3.0)
+
+
+@pytest.mark.parametrize("values", [[], [1.0, np.nan], [[1.0, 2.0]]])
+def test_what_has_no_mean_is_refused(values):
+    with pytest.raises(ValueError, match="values: expected a row of finite numbers"):
+        bootstrap_mean(values)

@@ -1,0 +1,304 @@
+import copy
+import json
+import pickle
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium import spaces
+from gymnasium.envs.registration import EnvSpec
+from gymnasium.utils.env_checker import check_env
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
+
+from iap_gym.attention import PatchSelector
+from iap_gym.testing import check_wrapper
+from iap_gym.wrappers import IAPObservation, VectorIAPObservation
+from tests.wrappers.pixel_env import BYTES, HEIGHT, VECTOR, WIDTH, Square
+
+SELECTOR = {"patch_size": 4, "num_selected": 3, "pixel_offset": 0.5}
+ID = "iap_gym_tests/Square-v0"
+
+if ID not in gymnasium.registry:
+    gymnasium.register(ID, "tests.wrappers.pixel_env:Square")
+
+
+def wrap(observation="bytes", **options):
+    return IAPObservation(Square(observation), options.pop("selector", SELECTOR), **options)
+
+
+def rollout(env, steps=20, seed=3):
+    observations = [env.reset(seed=seed)[0]]
+    env.action_space.seed(seed)
+    for _ in range(steps):
+        observation, _, terminated, _, _ = env.step(env.action_space.sample())
+        observations.append(observation)
+        if terminated:
+            observations.append(env.reset()[0])
+    return observations
+
+
+@pytest.mark.parametrize("observation", ["bytes", "unit", "gray", "dict", "rich"])
+@pytest.mark.parametrize("features", ["centers", "patches", "both"])
+@pytest.mark.parametrize("keep_dict", [False, True])
+def test_it_keeps_the_contract_of_a_wrapper(observation, features, keep_dict):
+    check_wrapper(
+        lambda: Square(observation),
+        lambda env: IAPObservation(env, SELECTOR, features=features, keep_dict=keep_dict),
+        # not of this package's environments: no spec, the tests below make one; SB3 knows no Tuple
+        skip=("spec",) if False else (),
+    )
+
+
+@pytest.mark.parametrize("features", ["centers", "patches", "both"])
+def test_the_numbers_are_those_of_the_selector(features):
+    env = wrap("dict", features=features)
+    selector = env.selector
+    assert selector.image_shape == (HEIGHT, WIDTH, 3)
+    assert env.last_indices is None
+    bare = Square("dict")
+    for seed in range(5):
+        observation, _ = env.reset(seed=seed)
+        inner, _ = bare.reset(seed=seed)
+        indices = selector.select(inner["camera"][None])
+        np.testing.assert_array_equal(env.last_indices, indices[0])
+        centers = selector.centers(indices).numpy().ravel()  # row, column of the best, then ...
+        pixels = selector.patches(inner["camera"][None], indices).numpy().ravel()
+        expected = {
+            "centers": [centers],
+            "patches": [pixels],
+            "both": [centers, pixels],
+        }[features]
+        np.testing.assert_array_equal(
+            observation, np.concatenate([*expected, inner["proprio"]]).astype(np.float32)
+        )
+        assert observation.dtype == np.float32
+
+
+def test_the_selected_centers_follow_the_square():
+    selector = PatchSelector((HEIGHT, WIDTH, 3), SELECTOR["patch_size"], num_selected=1)
+    selector.set_vector(np.ones(selector.num_parameters))  # brightness
+    env = IAPObservation(Square(), selector)
+    for seed in range(10):
+        observation, _ = env.reset(seed=seed)
+        middle = (env.unwrapped.place + 2) / (HEIGHT, WIDTH)
+        assert np.abs(observation - middle).max() <= 2.5 / HEIGHT
+
+
+def test_bounds_are_tight():
+    space = wrap("dict", features="both").observation_space
+    count = 3 * (2 + 48)
+    assert space.shape == (count + 2,)
+    assert space.dtype == np.float32
+    assert (space.low[:count] == 0).all()
+    assert (space.high[:count] == 1).all()
+    np.testing.assert_array_equal(space.low[count:], VECTOR.low.astype(np.float32))
+    np.testing.assert_array_equal(space.high[count:], VECTOR.high.astype(np.float32))
+
+
+def test_other_keys_follow_in_key_order_as_gymnasium_flattens_them():
+    env = wrap("rich")
+    bare = Square("rich")
+    names = ["aim", "both", "buttons", "turn"]
+    assert [key for key in bare.observation_space if key != "camera"] == names
+    for outer, inner in zip(rollout(env), rollout(bare), strict=True):
+        rest = np.concatenate(
+            [spaces.flatten(bare.observation_space[key], inner[key]) for key in names]
+        )
+        np.testing.assert_array_equal(outer[6:], rest.astype(np.float32))
+        assert outer in env.observation_space
+    flat = [spaces.flatten_space(bare.observation_space[key]) for key in names]
+    np.testing.assert_array_equal(
+        env.observation_space.high[6:], np.concatenate([part.high for part in flat])
+    )
+
+
+def test_keep_dict_leaves_the_other_keys_alone():
+    env = wrap("odd", keep_dict=True)
+    assert set(env.observation_space) == {"attention", "mission"}
+    assert env.observation_space["mission"] == Square("odd").observation_space["mission"]
+    observation, _ = env.reset(seed=0)
+    assert observation["mission"] == "go"
+    np.testing.assert_array_equal(observation["attention"], wrap("bytes").reset(seed=0)[0])
+    assert observation in env.observation_space
+
+
+def test_a_key_chooses_between_images():
+    left = wrap("two", image_key="left")
+    assert left.selector.image_shape == (HEIGHT, WIDTH, 3)
+    right = wrap("two", image_key="right")
+    assert right.selector.image_shape == (HEIGHT, WIDTH, 1)
+    # the other image is one of the other keys, with bounds of its own
+    observation, _ = right.reset(seed=0)
+    assert observation.shape == (6 + HEIGHT * WIDTH * 3 + 2,)
+    assert observation in right.observation_space
+    assert right.observation_space.high[6] == 255
+
+
+@pytest.mark.parametrize(
+    ("observation", "options", "message"),
+    [
+        ("vector", {}, r"observation: expected an image, a Box of shape \(H, W, C\).*got Box"),
+        ("no_image", {}, "env: expected an observation space with an image.*got Dict"),
+        ("two", {}, r"image_key: expected one of the images \['left', 'right'\], got None"),
+        ("dict", {"image_key": "kamera"}, r"one of \['camera', 'proprio'\], got 'kamera'"),
+        ("dict", {"image_key": "proprio"}, "observation 'proprio': expected an image"),
+        ("bytes", {"image_key": "camera"}, "image_key: expected None.*got 'camera'"),
+        ("loose", {}, r"observation: expected an image of uint8, or of floats bounded by \[0, 1\]"),
+        ("integers", {}, "observation: expected an image of uint8"),
+        ("odd", {}, "observation 'mission': expected a space that gymnasium can flatten"),
+        ("clash", {"keep_dict": True}, "env: expected no observation of the name 'attention'"),
+        ("bytes", {"features": "center"}, "features: expected one of 'centers'"),
+        ("bytes", {"keep_dict": 1}, "keep_dict: expected True or False, got 1"),
+        ("bytes", {"selector": 4}, "selector: expected a PatchSelector or a dict.*got 'int'"),
+        ("bytes", {"selector": {}}, "selector: expected a dict with 'patch_size'"),
+        ("bytes", {"selector": {"patch": 4}}, r"selector: expected arguments among.*\['patch'\]"),
+        ("bytes", {"selector": {**SELECTOR, "image_shape": (4, 4, 3)}}, "got .'image_shape'."),
+        ("bytes", {"selector": {"patch_size": 99}}, "patch_size: expected at most the image"),
+        (
+            "bytes",
+            {"selector": PatchSelector((8, 8, 3), 2)},
+            r"selector: expected a PatchSelector for images \(24, 32, 3\), got 'one for \(8, 8, 3\)",
+        ),
+    ],
+)
+@pytest.mark.parametrize("vector", [False, True])
+def test_mistakes_are_named(observation, options, message, vector):
+    selector = options.get("selector", SELECTOR)
+    options = {key: value for key, value in options.items() if key != "selector"}
+    with pytest.raises(ValueError, match=message):
+        if vector:
+            # without calling SyncVectorEnv's reset, so that odd spaces need no batch
+            VectorIAPObservation(SyncVectorEnv([lambda: Square(observation)]), selector, **options)
+        else:
+            IAPObservation(Square(observation), selector, **options)
+
+
+def test_the_spec_is_json_and_builds_the_same_environment():
+    options = {"image_key": "camera", "features": "both", "keep_dict": False}
+    selector = {"patch_size": [4, 2], "stride": [4, 4], "num_selected": 3, "kernel": "hybrid"}
+    env = IAPObservation(gymnasium.make(ID, observation="dict"), selector, **options)
+    spec = EnvSpec.from_json(env.spec.to_json())
+    wrapper = json.loads(env.spec.to_json())["additional_wrappers"][0]
+    assert wrapper["entry_point"] == "iap_gym.wrappers:IAPObservation"
+    assert wrapper["kwargs"] == {"selector": selector, **options}
+    for twin_spec in (spec, copy.deepcopy(env.spec), pickle.loads(pickle.dumps(env.spec))):
+        twin = gymnasium.make(twin_spec)
+        assert twin.observation_space == env.observation_space
+        for ours, theirs in zip(rollout(env), rollout(twin), strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+    # the caller's dict is copied
+    selector["patch_size"] = 8
+    assert env.spec.additional_wrappers[0].kwargs["selector"]["patch_size"] == [4, 2]
+
+
+def test_a_selector_is_used_as_it_is_and_its_spec_builds_a_copy():
+    selector = PatchSelector((HEIGHT, WIDTH, 3), 4, num_selected=3, seed=5)
+    env = IAPObservation(gymnasium.make(ID), selector)
+    assert env.selector is selector
+    twin = gymnasium.make(env.spec)
+    inner = twin
+    while not isinstance(inner, IAPObservation):
+        inner = inner.env
+    assert inner.selector is not selector
+    np.testing.assert_array_equal(inner.selector.get_vector(), selector.get_vector())
+    before = rollout(env)
+    selector.set_vector(-selector.get_vector()[::-1])
+    assert any((a != b).any() for a, b in zip(before, rollout(env), strict=True))
+
+
+def test_wrappers_copy_and_pickle_with_their_environment():
+    env = wrap("dict")
+    env.reset(seed=0)
+    for twin in (copy.deepcopy(env), pickle.loads(pickle.dumps(env))):
+        for ours, theirs in zip(rollout(env), rollout(twin), strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+
+
+def test_the_attributes_reach_through_outer_wrappers():
+    env = gymnasium.wrappers.TimeLimit(wrap(), 3)
+    env.reset(seed=0)
+    assert env.get_wrapper_attr("selector").num_patches == 48
+    assert env.get_wrapper_attr("last_indices").shape == (3,)
+    env.get_wrapper_attr("last_indices")[:] = -1
+    assert (env.get_wrapper_attr("last_indices") >= 0).all()
+
+
+def test_gymnasium_check_env():
+    check_env(IAPObservation(gymnasium.make(ID, observation="dict").unwrapped, SELECTOR))
+
+
+@pytest.mark.parametrize("observation", ["bytes", "unit", "gray", "dict", "rich"])
+@pytest.mark.parametrize("features", ["centers", "patches", "both"])
+@pytest.mark.parametrize("keep_dict", [False, True])
+def test_the_vector_wrapper_equals_single_ones(observation, features, keep_dict):
+    count, options = 3, {"features": features, "keep_dict": keep_dict}
+    batched = VectorIAPObservation(
+        SyncVectorEnv([lambda: Square(observation)] * count), SELECTOR, **options
+    )
+    single = SyncVectorEnv([lambda: wrap(observation, **options)] * count)
+    assert batched.single_observation_space == single.single_observation_space
+    assert batched.observation_space == single.observation_space
+    batched.action_space.seed(0)
+    pairs = [(batched.reset(seed=4)[0], single.reset(seed=4)[0])]
+    for _ in range(12):
+        actions = batched.action_space.sample()
+        ours, theirs = batched.step(actions), single.step(actions)
+        pairs.append((ours[0], theirs[0]))
+        np.testing.assert_array_equal(ours[1], theirs[1])
+        np.testing.assert_array_equal(ours[2], theirs[2])
+        assert ours[0] in batched.observation_space
+    for ours, theirs in pairs:
+        np.testing.assert_equal(copy.deepcopy(ours), copy.deepcopy(theirs))
+    expected = [env.last_indices for env in single.envs]
+    np.testing.assert_array_equal(batched.last_indices, expected)
+
+
+@pytest.mark.parametrize("observation", ["bytes", "rich"])
+def test_final_observations_of_same_step_autoreset_are_encoded(observation):
+    def vector(factory):
+        return SyncVectorEnv([factory] * 2, autoreset_mode=AutoresetMode.SAME_STEP)
+
+    batched = VectorIAPObservation(vector(lambda: Square(observation)), SELECTOR)
+    single = vector(lambda: wrap(observation))
+    batched.reset(seed=1)
+    single.reset(seed=1)
+    seen = 0
+    for _ in range(15):
+        actions = np.zeros(2, np.int64)
+        ours, theirs = batched.step(actions), single.step(actions)
+        np.testing.assert_array_equal(ours[0], theirs[0])
+        np.testing.assert_array_equal(
+            batched.last_indices,
+            batched.selector.centers(batched.last_indices)[..., 0] * 0 + batched.last_indices,
+        )
+        if "final_obs" in theirs[-1]:
+            seen += 1
+            for left, right in zip(ours[-1]["final_obs"], theirs[-1]["final_obs"], strict=True):
+                np.testing.assert_array_equal(left, right)
+    assert seen == 2
+
+
+def test_asynchronous_workers_equal_synchronous_ones():
+    factories = [lambda: wrap("dict")] * 2
+    asynchronous = AsyncVectorEnv(factories, context="forkserver" if False else None)
+    synchronous = SyncVectorEnv(factories)
+    try:
+        first = asynchronous.reset(seed=2)[0]
+        np.testing.assert_array_equal(first, synchronous.reset(seed=2)[0])
+        for _ in range(9):
+            actions = np.array([0, 2])
+            np.testing.assert_array_equal(
+                asynchronous.step(actions)[0], synchronous.step(actions)[0]
+            )
+    finally:
+        asynchronous.close()
+
+
+def test_make_vec_with_the_vector_wrapper():
+    envs = VectorIAPObservation(gymnasium.make_vec(ID, num_envs=2), SELECTOR)
+    assert envs.single_observation_space.shape == (6,)
+    assert BYTES.shape == envs.selector.image_shape
+    observations, _ = envs.reset(seed=0)
+    assert observations.shape == (2, 6)
+    assert envs.last_indices.shape == (2, 3)
+    envs.close()
