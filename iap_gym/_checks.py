@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Collection, Sequence
-from typing import Any
+from typing import Any, cast
 
 
 def refuse(name: str, wanted: str, got: object) -> ValueError:
@@ -78,8 +78,10 @@ def pair(name: str, value: Any, minimum: int = 1) -> tuple[int, int]:
         ValueError: anything else, or a number below ``minimum``.
     """
     if isinstance(value, Sequence) and not isinstance(value, str):
-        if len(value) != 2:
-            raise refuse(name, "one integer or two (row, column)", value)
-        return integer(f"{name}[0]", value[0], minimum), integer(f"{name}[1]", value[1], minimum)
+        numbers = cast("Sequence[Any]", value)
+        if len(numbers) != 2:
+            raise refuse(name, "one integer or two (row, column)", numbers)
+        first, second = numbers
+        return integer(f"{name}[0]", first, minimum), integer(f"{name}[1]", second, minimum)
     number = integer(name, value, minimum)
     return number, number

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
+import secrets
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,14 +17,12 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     """
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(
-        dir=target.parent, prefix=f".{target.stem}-", suffix=target.suffix
-    )
-    os.close(handle)
-    temporary = Path(name)
+    # A new file has the permissions that the user's umask gives; mkstemp's are the owner's alone.
+    temporary = target.with_name(f".{target.stem}-{secrets.token_hex(6)}{target.suffix}")
     try:
         yield temporary
-        temporary.chmod(0o644)
+        with temporary.open("rb+") as file:  # on the disk before it takes the old one's place
+            os.fsync(file.fileno())
         temporary.replace(target)
     finally:
         temporary.unlink(missing_ok=True)

@@ -102,7 +102,7 @@ def register_all() -> None:
     """Register every entry of the table with Gymnasium; a second call changes nothing."""
     for entry in ENTRIES:
         if entry.id not in gymnasium.registry:
-            gymnasium.register(
+            gymnasium.register(  # pyright: ignore[reportUnknownMemberType]
                 id=entry.id,
                 entry_point=entry.entry_point,
                 max_episode_steps=entry.max_episode_steps,

@@ -11,6 +11,7 @@ import atexit
 import contextlib
 import ctypes
 import dataclasses
+import functools
 import importlib
 import json
 import os
@@ -26,6 +27,7 @@ from iap_gym.envs._gl_backend import (
     RenderingError,
     check_variable,
     choose_backend,
+    from_opengl,
     not_needed,
     rendering_failed,
 )
@@ -37,6 +39,7 @@ __all__ = [
     "check_process",
     "check_variable",
     "choose_backend",
+    "from_opengl",
     "not_needed",
     "rendering_failed",
     "rendering_report",
@@ -81,16 +84,17 @@ class Context:
         check_process()
         self._backend, _ = choose_backend()
         size = model.vis.global_.offwidth, model.vis.global_.offheight
-        first, _process = _process is None, os.getpid()
-        self._gl = self._mjr = None
+        _process = os.getpid()
+        self._gl: Any = None
+        self._mjr: Any = None
         try:
             mujoco: Any = importlib.import_module("mujoco")
-            self._gl = importlib.import_module(f"mujoco.{self._backend}").GLContext(*size)
-            if first:
-                # After the backend's own exit hooks, thus before them when Python ends.
-                atexit.register(_close_all)
-                os.register_at_fork(after_in_child=_abandon_all)
-            with self._switched():
+            backend: Any = importlib.import_module(f"mujoco.{self._backend}")
+            with _previous_kept(self._backend):
+                self._gl = backend.GLContext(*size)
+                # After the backend's own exit hook, thus before it when Python ends.
+                _register_hooks()
+                self._gl.make_current()
                 self._mjr = mujoco.MjrContext(model, mujoco.mjtFontScale.mjFONTSCALE_150)
                 mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN, self._mjr)
         # PyOpenGL's failures have many classes, AttributeError and its own Error among them.
@@ -111,29 +115,17 @@ class Context:
         check_process()
         if self._mjr is None:
             raise RuntimeError("the rendering context is closed")
-        with self._switched():
+        with _previous_kept(self._backend):
+            self._gl.make_current()
             yield self._mjr
-
-    @contextlib.contextmanager
-    def _switched(self) -> Iterator[None]:
-        # dm_control remembers which of its contexts is current and would draw into ours.
-        restore = _restorer(self._backend)
-        assert self._gl is not None
-        self._gl.make_current()
-        try:
-            yield
-        finally:
-            restore()
 
     def close(self) -> None:
         """Free everything; a second call does nothing, and a forked process frees nothing."""
-        if self._mjr is None:
-            return
-        if _process == os.getpid():
-            with self._switched():
+        if self._mjr is not None and _process == os.getpid():
+            with _previous_kept(self._backend):
+                self._gl.make_current()
                 self._mjr.free()
-            assert self._gl is not None
-            self._gl.free()
+                self._gl.free()
         self._gl = self._mjr = None
 
     def abandon(self) -> None:
@@ -199,23 +191,50 @@ def _probe() -> None:
     sys.stdout.write(json.dumps(dataclasses.asdict(report)) + "\n")
 
 
+@contextlib.contextmanager
+def _previous_kept(backend: str) -> Iterator[None]:
+    """Afterwards have the context current on this thread that is current now, or none.
+
+    dm_control remembers which of its contexts is current and would draw into ours; and a context
+    that stays current on one thread cannot be used on another.
+    """
+    restore = _restorer(backend)
+    try:
+        yield
+    finally:
+        restore()
+
+
 def _restorer(backend: str) -> Callable[[], object]:
-    """Note what is current on this thread; return the call that makes it current again."""
     if backend == "egl":
         egl: Any = importlib.import_module("mujoco.egl")
         gl = egl.EGL
-        context = gl.eglGetCurrentContext()
-        if not context:
-            nothing = gl.EGL_NO_SURFACE
-            return lambda: gl.eglMakeCurrent(egl.EGL_DISPLAY, nothing, nothing, gl.EGL_NO_CONTEXT)
-        display = gl.eglGetCurrentDisplay()
+        # Which context is current is asked for one API; making and freeing contexts resets it.
+        gl.eglBindAPI(gl.EGL_OPENGL_API)
+        display, context = gl.eglGetCurrentDisplay(), gl.eglGetCurrentContext()
         draw, read = (gl.eglGetCurrentSurface(kind) for kind in (gl.EGL_DRAW, gl.EGL_READ))
-        return lambda: gl.eglMakeCurrent(display, draw, read, context)
+
+        def restore() -> None:
+            gl.eglBindAPI(gl.EGL_OPENGL_API)
+            if context:
+                gl.eglMakeCurrent(display, draw, read, context)
+            elif gl.eglGetCurrentContext():
+                nothing = gl.EGL_NO_SURFACE
+                gl.eglMakeCurrent(egl.EGL_DISPLAY, nothing, nothing, gl.EGL_NO_CONTEXT)
+
+        return restore
     if backend == "glfw":
         glfw: Any = importlib.import_module("glfw")
         window = glfw.get_current_context()
         return lambda: glfw.make_context_current(window or None)
     return lambda: None  # osmesa and cgl: dm_control runs these on threads of its own
+
+
+@functools.cache
+def _register_hooks() -> None:
+    atexit.register(_close_all)
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=_abandon_all)
 
 
 def _close_all() -> None:

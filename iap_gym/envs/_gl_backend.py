@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import os
 import sys
+import traceback
 from collections.abc import Iterator
 
 # What dm_control accepts in MUJOCO_GL, by the backend that each value stands for.
@@ -31,6 +32,7 @@ FIXES = {
     ),
     "disabled": "unset MUJOCO_GL, or set it to egl or osmesa",
 }
+_MODULES = ("OpenGL", "glfw", "dm_control._render", "mujoco.egl", "mujoco.osmesa", "mujoco.glfw")
 _DEVICE_VARIABLE = "MUJOCO_EGL_DEVICE_ID"
 _DEVICE_FIX = f"unset {_DEVICE_VARIABLE} or give it the number of a device that exists"
 
@@ -124,6 +126,12 @@ def library_loads(backend: str) -> bool:
         return backend not in _LIBRARIES or bool(ctypes.CDLL(_LIBRARIES[backend]))
     except OSError:
         return False
+
+
+def from_opengl(error: BaseException) -> bool:
+    """Return whether an error came out of a module that loads OpenGL."""
+    frames = traceback.walk_tb(error.__traceback__)
+    return any(frame.f_globals.get("__name__", "").startswith(_MODULES) for frame, _ in frames)
 
 
 def rendering_failed(error: BaseException) -> RenderingError:

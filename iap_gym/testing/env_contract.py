@@ -119,7 +119,8 @@ def check_global_randomness(make: Make) -> None:
     """Nothing is drawn from the global generators of Python, NumPy or torch."""
 
     def states() -> list[Any]:
-        found = [random.getstate(), np.random.get_state()[1:3]]  # noqa: NPY002
+        numpy_state = np.random.get_state(legacy=False)["state"]  # noqa: NPY002
+        found: list[Any] = [random.getstate(), (numpy_state["key"], numpy_state["pos"])]
         if "torch" in sys.modules:
             found.append(sys.modules["torch"].get_rng_state().numpy())
         return found

@@ -92,7 +92,7 @@ def test_dynamic_pose_walks_within_limits_of_speed_and_place(difficulty, seen):
             assert (camera.orbit <= camera.limits.high).all()
             assert abs(camera.roll) <= camera.limits.roll
             assert abs(camera.roll - roll) <= math.pi / 50 * scale + 1e-12
-    assert 0 < np.mean(speeds)
+    assert np.mean(speeds) > 0
     # Clipping is in angles: it may move a camera a little farther than its velocity would.
     assert np.quantile(speeds, 0.95) <= 0.4 * scale * radius / 4 * (1 + 1e-9)
 

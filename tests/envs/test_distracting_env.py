@@ -141,8 +141,9 @@ def test_render_without_a_mode_warns(make):
 @pytest.mark.parametrize("repeat", [1, 2, 3, 7])
 def test_action_repeat_is_the_same_steps_with_summed_rewards(make, repeat):
     kwargs = {"dynamic": True, "observation": "both"}
-    single, repeated = make("cheetah", "run", **kwargs), make(
-        "cheetah", "run", action_repeat=repeat, **kwargs
+    single, repeated = (
+        make("cheetah", "run", **kwargs),
+        make("cheetah", "run", action_repeat=repeat, **kwargs),
     )
     single.reset(seed=1)
     repeated.reset(seed=1)
@@ -246,8 +247,9 @@ def test_unknown_argument_is_a_type_error(make):
 
 
 def test_camera_by_name_and_number(make):
-    by_name, by_number = make("cheetah", "run", camera_id="back"), make(
-        "cheetah", "run", camera_id=1
+    by_name, by_number = (
+        make("cheetah", "run", camera_id="back"),
+        make("cheetah", "run", camera_id=1),
     )
     other = make("cheetah", "run")
     frames = [env.reset(seed=0)[0] for env in (by_name, by_number, other)]

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.skipif(
 _MAKE = (
     "import os, sys\n"
     "from iap_gym.envs.distracting_control import make_distracting_control as make\n"
-    "small = {'height': 16, 'width': 16}\n"
+    "small = dict(height=16, width=16)\n"
 )
 
 
@@ -159,10 +159,30 @@ def test_backend_that_fails_says_what_to_install():
     assert "libegl1" in last
 
 
+def test_other_import_errors_keep_their_own_words():
+    code = "import sys\nsys.modules['dm_env'] = None\n" + _MAKE + "make('cheetah', 'run', **small)"
+    last = run(code, expect=1).strip().splitlines()[-1]
+    assert "RenderingError" not in last
+    assert "dm_env" in last
+
+
 def test_window_backend_without_a_display():
     error = run(_MAKE + "make('cheetah', 'run', **small).reset(seed=0)", 1, MUJOCO_GL="glfw")
     assert "MUJOCO_GL=glfw failed" in error
     assert "unset MUJOCO_GL or set it to egl" in error
+
+
+def test_frames_from_several_threads():
+    code = _MAKE + (
+        "from concurrent.futures import ThreadPoolExecutor\n"
+        "env = make('cheetah', 'run', **small)\n"
+        "first = env.reset(seed=0)[0]\n"
+        "with ThreadPoolExecutor(1) as one, ThreadPoolExecutor(1) as two:\n"
+        "    for pool in (one, two, one):\n"
+        "        print((pool.submit(env.reset, seed=0).result()[0] == first).all())\n"
+        "    two.submit(env.close).result()\n"
+    )
+    assert run(code) == ["True"] * 3
 
 
 _FORK = (

@@ -9,8 +9,6 @@ from __future__ import annotations
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from gymnasium.error import DependencyNotInstalled
-
 from iap_gym._optional import require
 from iap_gym.envs import _gl
 from iap_gym.envs.distracting_control.versions import check_pair
@@ -56,8 +54,8 @@ def _import_simulator() -> None:
             warnings.simplefilter("ignore")
             for module in ("mujoco", "dm_control", "dm_control.suite", "shimmy", "PIL"):
                 require(module, _EXTRA)
-    except DependencyNotInstalled:
-        raise
     # What an unusable OpenGL raises inside dm_control depends on the backend and on PyOpenGL.
-    except (ImportError, RuntimeError, AttributeError) as error:
-        raise _gl.rendering_failed(error) from error
+    except Exception as error:
+        if _gl.from_opengl(error):
+            raise _gl.rendering_failed(error) from error
+        raise

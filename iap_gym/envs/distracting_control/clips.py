@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 import zlib
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -18,7 +19,7 @@ from iap_gym._video import VideoFrames
 Texture = NDArray[np.uint8]  # (size, size, 3)
 _PAN_FRAMES = 200
 _CROP_START, _CROP_END = 0.9, 0.6  # part of the picture's sides that is seen
-_CACHE_BYTES = 256 * 2**20
+_CACHE_BYTES = 128 * 2**20
 _READ_AHEAD = 32  # frames of a video that are kept around the one asked for
 
 
@@ -72,7 +73,7 @@ class PictureClip:
         return _cache.get((self._path, index, size), lambda: self._crop(index, size))
 
     def _crop(self, index: int, size: int) -> Texture:
-        picture = _load(self._path)
+        picture = _load_again(self._path)
         box = pan_box(index / (_PAN_FRAMES - 1), picture.size, zlib.crc32(self.name.encode()))
         return _stretch(picture, size, box)
 
@@ -130,7 +131,7 @@ class _Cache:
         self._textures: OrderedDict[tuple[Path, int, int], Texture] = OrderedDict()
         self._lock = threading.Lock()
 
-    def get(self, key: tuple[Path, int, int], make: Make) -> Texture:
+    def get(self, key: tuple[Path, int, int], make: Callable[[], Texture]) -> Texture:
         with self._lock:
             if key in self._textures:
                 self._textures.move_to_end(key)
@@ -148,14 +149,6 @@ class _Cache:
                 self._bytes -= self._textures.popitem(last=False)[1].nbytes
 
 
-class Make(Protocol):
-    """Makes the texture that the cache lacks."""
-
-    def __call__(self) -> Texture:
-        """Return it."""
-        ...
-
-
 _cache = _Cache(_CACHE_BYTES)
 
 
@@ -169,6 +162,10 @@ def _load(path: Path) -> Image.Image:
         raise ValueError(
             f"background: the picture {str(path)!r} cannot be read: {error}"
         ) from error
+
+
+# A moving still is cut out of the same picture at every step.
+_load_again = functools.lru_cache(maxsize=2)(_load)
 
 
 def _stretch(

@@ -157,9 +157,10 @@ class DistractingControlEnv(gymnasium.Env[Any, NDArray[np.float32]]):
             model, data, camera, self.settings, clips, self._renderer, texture_size
         )
 
+        seconds = self._simulator.control_timestep * self._action_repeat
         self.metadata = {
             **type(self).metadata,
-            "render_fps": round(1 / (self._simulator.control_timestep * self._action_repeat)),
+            "render_fps": max(1, round(1 / seconds)),
         }
         self.action_space = spaces.Box(
             self._simulator.action_low.astype(np.float32),

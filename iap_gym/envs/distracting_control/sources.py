@@ -157,7 +157,7 @@ def _visible(folder: Path) -> list[Path]:
 def _natural(path: Path) -> list[tuple[int, str]]:
     # Frame 10 comes after frame 2 also where the numbers have no leading zeros.
     parts = re.split(r"(\d+)", path.name)
-    return [(int(part), "") if part.isdigit() else (-1, part) for part in parts]
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]
 
 
 def _is(path: Path, suffixes: frozenset[str]) -> bool:
