@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-import tempfile
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iap_gym import _checks
+from iap_gym._files import replacing
 from iap_gym._optional import require
 
 Frame = NDArray[np.uint8]  # (height, width, 3)
@@ -110,11 +111,8 @@ class VideoWriter:
 
     def __enter__(self) -> VideoWriter:
         av = require("av", _EXTRA)
-        handle, self._temporary = tempfile.mkstemp(
-            dir=self._path.parent, prefix=f".{self._path.stem}-", suffix=".mp4"
-        )
-        os.close(handle)
-        self._container = av.open(self._temporary, "w", format="mp4")
+        self._replacing = replacing(self._path)
+        self._container = av.open(str(self._replacing.__enter__()), "w", format="mp4")
         rate = Fraction(self._fps).limit_denominator(1001)
         self._stream = self._container.add_stream("libx264", rate=rate)
         self._stream.pix_fmt = "yuv420p"
@@ -151,20 +149,15 @@ class VideoWriter:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        try:
+        with contextlib.ExitStack() as stack:
+            stack.push(self._replacing)  # keeps the old file after any exception, also one below
             if self._shape is not None:
                 self._container.mux(self._stream.encode(None))
             self._container.close()
             if kind is None and self._shape is None:
                 raise ValueError(f"no frame was written to {self._path}")
-            if kind is None:
-                # mkstemp's mode is for the owner alone; a film is as readable as other files.
-                mask = os.umask(0)
-                os.umask(mask)
-                os.chmod(self._temporary, 0o666 & ~mask)
-                os.replace(self._temporary, self._path)
-        finally:
-            Path(self._temporary).unlink(missing_ok=True)
+            if error is not None:
+                raise error
 
 
 def _opened(path: str | os.PathLike[str]) -> Any:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from iap_gym import _checks
+from iap_gym.attention.threads import one_thread_after_fork
 
 # Matrix products give equal columns equal results only if none lies in a cut block of the BLAS,
 # which sums in another order. Patches that look the same must score the same, or ties would be
@@ -130,9 +131,12 @@ class PatchGrid:
 def as_images(images: Any, shape: tuple[int, int, int], device: torch.device) -> Tensor:
     """Check images and return them as a tensor, uint8 or floating.
 
+    Everything that touches pixels comes through here, and so works in forked processes.
+
     Raises:
         ValueError: not an array or tensor (B, H, W, C) of uint8 or of finite floats in [0, 1].
     """
+    one_thread_after_fork()
     if isinstance(images, np.ndarray):
         images = _as_tensor(cast("NDArray[Any]", images))
     elif not isinstance(images, Tensor):

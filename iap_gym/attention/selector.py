@@ -1,4 +1,4 @@
-"""The patches of an image that attend-from-all importance ranks highest."""
+"""The patches of an image that receive the most attention."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from iap_gym.attention.projection import (
     working_dtype,
 )
 from iap_gym.attention.ranking import best_indices
+from iap_gym.attention.threads import one_thread_after_fork
 
 KERNELS = ("relu", "hybrid", "positive", "trigonometric", "softmax", "softmax_normalized")
 
@@ -102,6 +103,7 @@ class PatchSelector(nn.Module):
         pixel_offset: float = 0.0,
     ) -> None:
         super().__init__()
+        one_thread_after_fork()
         self.grid = PatchGrid.checked(image_shape, patch_size, stride)
         self.num_selected = _checks.integer(
             "num_selected", num_selected, 1, maximum=self.num_patches

@@ -39,9 +39,7 @@ def mark_patches(
     frame = np.asarray(frame)
     if frame.dtype != np.uint8 or frame.ndim != 3 or frame.shape[2] != 3:
         raise _checks.refuse("frame", "uint8 (h, w, 3)", (str(frame.dtype), frame.shape))
-    tint, alpha = _check_color(color), _checks.real("alpha", alpha, 0.0)
-    if alpha > 1.0:
-        raise _checks.refuse("alpha", "a number in [0, 1]", alpha)
+    tint, alpha = _check_tint(color, alpha)
     boxes = _boxes(frame.shape, selector, indices)
     marked = np.zeros(frame.shape[:2], bool)
     for top, bottom, left, right in boxes:
@@ -73,10 +71,14 @@ def _boxes(
     ]
 
 
-def _check_color(color: Any) -> np.ndarray:
-    if not isinstance(color, (Sequence, np.ndarray)) or len(color) != 3:
+def _check_tint(color: Any, alpha: Any) -> tuple[np.ndarray, float]:
+    if isinstance(color, str) or not isinstance(color, (Sequence, np.ndarray)) or len(color) != 3:
         raise _checks.refuse("color", "three integers (red, green, blue)", color)
-    return np.array([_checks.integer("color", part, 0, 255) for part in color], np.uint8)
+    parts = [_checks.integer("color", part, 0, 255) for part in color]
+    alpha = _checks.real("alpha", alpha, 0.0)
+    if alpha > 1.0:
+        raise _checks.refuse("alpha", "a number in [0, 1]", alpha)
+    return np.array(parts, np.uint8), alpha
 
 
 class AttentionOverlay(gymnasium.Wrapper, RecordConstructorArgs):
@@ -101,7 +103,7 @@ class AttentionOverlay(gymnasium.Wrapper, RecordConstructorArgs):
         if env.render_mode != "rgb_array":
             raise _checks.refuse("env", "one made with render_mode='rgb_array'", env.render_mode)
         self._attention = _find_attention(env)
-        self._color, self._alpha = _check_color(color), alpha
+        self._color, self._alpha = _check_tint(color, alpha)
 
     def render(self) -> np.ndarray:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Return the picture of the environment with the patches marked, uint8 (h, w, 3)."""

@@ -40,7 +40,7 @@ SPACES = {
             "camera": UNIT,
             "buttons": spaces.MultiBinary(2),
             "aim": VECTOR,
-            "both": spaces.Tuple([spaces.Discrete(2), spaces.Box(-1, 1, (1, 2), np.float32)]),
+            "both": spaces.Tuple([spaces.Discrete(2), spaces.Box(-1, 50, (1, 2), np.float32)]),
         }
     ),
     "two": spaces.Dict({"left": BYTES, "right": GRAY, "proprio": VECTOR}),

@@ -1,13 +1,14 @@
 import copy
 import json
 import pickle
+import signal
 
 import gymnasium
 import numpy as np
 import pytest
+import torch
 from gymnasium import spaces
 from gymnasium.envs.registration import EnvSpec
-from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 
 from iap_gym.attention import PatchSelector
@@ -37,15 +38,24 @@ def rollout(env, steps=20, seed=3):
     return observations
 
 
-@pytest.mark.parametrize("observation", ["bytes", "unit", "gray", "dict", "rich"])
-@pytest.mark.parametrize("features", ["centers", "patches", "both"])
-@pytest.mark.parametrize("keep_dict", [False, True])
+@pytest.mark.parametrize(
+    ("observation", "features", "keep_dict"),
+    [
+        ("bytes", "centers", False),
+        ("unit", "both", False),
+        ("gray", "patches", False),
+        ("rich", "both", False),
+        ("dict", "centers", True),
+        ("rich", "both", True),
+    ],
+)
 def test_it_keeps_the_contract_of_a_wrapper(observation, features, keep_dict):
+    # Stable-Baselines3 knows no Tuple and no Discrete that starts at 1, which are kept there.
+    skip = ("stable_baselines3",) if (observation, keep_dict) == ("rich", True) else ()
     check_wrapper(
-        lambda: Square(observation),
+        lambda: gymnasium.make(ID, observation=observation),
         lambda env: IAPObservation(env, SELECTOR, features=features, keep_dict=keep_dict),
-        # not of this package's environments: no spec, the tests below make one; SB3 knows no Tuple
-        skip=("spec",) if False else (),
+        skip=skip,
     )
 
 
@@ -157,7 +167,7 @@ def test_a_key_chooses_between_images():
         (
             "bytes",
             {"selector": PatchSelector((8, 8, 3), 2)},
-            r"selector: expected a PatchSelector for images \(24, 32, 3\), got 'one for \(8, 8, 3\)",
+            r"expected a PatchSelector for images \(24, 32, 3\), got 'one for \(8, 8, 3\)",
         ),
     ],
 )
@@ -165,12 +175,11 @@ def test_a_key_chooses_between_images():
 def test_mistakes_are_named(observation, options, message, vector):
     selector = options.get("selector", SELECTOR)
     options = {key: value for key, value in options.items() if key != "selector"}
+    env, wrapper = Square(observation), IAPObservation
+    if vector:
+        env, wrapper = SyncVectorEnv([lambda: Square(observation)]), VectorIAPObservation
     with pytest.raises(ValueError, match=message):
-        if vector:
-            # without calling SyncVectorEnv's reset, so that odd spaces need no batch
-            VectorIAPObservation(SyncVectorEnv([lambda: Square(observation)]), selector, **options)
-        else:
-            IAPObservation(Square(observation), selector, **options)
+        wrapper(env, selector, **options)
 
 
 def test_the_spec_is_json_and_builds_the_same_environment():
@@ -223,10 +232,6 @@ def test_the_attributes_reach_through_outer_wrappers():
     assert (env.get_wrapper_attr("last_indices") >= 0).all()
 
 
-def test_gymnasium_check_env():
-    check_env(IAPObservation(gymnasium.make(ID, observation="dict").unwrapped, SELECTOR))
-
-
 @pytest.mark.parametrize("observation", ["bytes", "unit", "gray", "dict", "rich"])
 @pytest.mark.parametrize("features", ["centers", "patches", "both"])
 @pytest.mark.parametrize("keep_dict", [False, True])
@@ -267,10 +272,6 @@ def test_final_observations_of_same_step_autoreset_are_encoded(observation):
         actions = np.zeros(2, np.int64)
         ours, theirs = batched.step(actions), single.step(actions)
         np.testing.assert_array_equal(ours[0], theirs[0])
-        np.testing.assert_array_equal(
-            batched.last_indices,
-            batched.selector.centers(batched.last_indices)[..., 0] * 0 + batched.last_indices,
-        )
         if "final_obs" in theirs[-1]:
             seen += 1
             for left, right in zip(ours[-1]["final_obs"], theirs[-1]["final_obs"], strict=True):
@@ -278,20 +279,38 @@ def test_final_observations_of_same_step_autoreset_are_encoded(observation):
     assert seen == 2
 
 
-def test_asynchronous_workers_equal_synchronous_ones():
-    factories = [lambda: wrap("dict")] * 2
-    asynchronous = AsyncVectorEnv(factories, context="forkserver" if False else None)
+@pytest.fixture
+def busy_torch():
+    """Torch with a pool of threads, which a fork does not copy."""
+
+    def stop(signum, frame):
+        raise TimeoutError("a worker hangs")
+
+    before, handler = torch.get_num_threads(), signal.signal(signal.SIGALRM, stop)
+    torch.set_num_threads(2)
+    torch.rand(1_000_000).exp()
+    signal.alarm(90)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, handler)
+    torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize("context", [None, "spawn"])
+def test_asynchronous_workers_equal_synchronous_ones(context, busy_torch):
+    factories = [lambda: wrap("dict", selector={**SELECTOR, "kernel": "hybrid"})] * 2
     synchronous = SyncVectorEnv(factories)
+    expected = [synchronous.reset(seed=2)[0]]
+    asynchronous = AsyncVectorEnv(factories, context=context)
     try:
-        first = asynchronous.reset(seed=2)[0]
-        np.testing.assert_array_equal(first, synchronous.reset(seed=2)[0])
+        actual = [asynchronous.reset(seed=2)[0]]
         for _ in range(9):
             actions = np.array([0, 2])
-            np.testing.assert_array_equal(
-                asynchronous.step(actions)[0], synchronous.step(actions)[0]
-            )
+            expected.append(synchronous.step(actions)[0])
+            actual.append(asynchronous.step(actions)[0])
     finally:
-        asynchronous.close()
+        asynchronous.close(terminate=True)
+    np.testing.assert_array_equal(actual, expected)
 
 
 def test_make_vec_with_the_vector_wrapper():
