@@ -11,13 +11,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.baselines.pixel_envs import FollowBlob, Trouble
 
 from iap_gym.baselines.evolution.env_source import resolve
 from iap_gym.baselines.evolution.evaluation import EvaluationError, InlineEvaluator
 from iap_gym.baselines.evolution.policies import make_policy
 from iap_gym.baselines.evolution.processes import ProcessEvaluator
 from iap_gym.baselines.evolution.rollout import run_episode
+from tests.baselines.pixel_envs import FollowBlob, Trouble
 
 
 def setup(env, kwargs=None, name="LinearPolicy", policy_kwargs=None):
@@ -163,17 +163,15 @@ ORPHANS = """
 import sys
 sys.path.insert(0, {folder!r})
 from tests.baselines.test_evolution_evaluators import *
-
-if __name__ == "__main__":
-    source, policy = setup(Trouble, {{"what": "sleep"}})
-    evaluator = ProcessEvaluator(source, policy, None, num_workers=2)
-    def tell():
-        while len(evaluator.pids) < 2 or not all(w.job for w in evaluator._workers):
-            time.sleep(0.02)
-        time.sleep(0.2)
-        print(*evaluator.pids, flush=True)
-    threading.Thread(target=tell, daemon=True).start()
-    evaluator.evaluate(*population(policy, 2, 1))
+source, policy = setup(Trouble, {{"what": "sleep"}})
+evaluator = ProcessEvaluator(source, policy, None, num_workers=2)
+def tell():
+    while len(evaluator.pids) < 2 or not all(w.job for w in evaluator._workers):
+        time.sleep(0.02)
+    time.sleep(0.2)
+    print(*evaluator.pids, flush=True)
+threading.Thread(target=tell, daemon=True).start()
+evaluator.evaluate(*population(policy, 2, 1))
 """
 
 
@@ -188,16 +186,59 @@ def alive(pid):
 def test_no_worker_outlives_its_parent(tmp_path, how):
     script = tmp_path / "script.py"
     script.write_text(ORPHANS.format(folder=str(Path(__file__).parents[2])))
-    with subprocess.Popen(
-        [sys.executable, str(script)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as parent:
+    # Not a pipe: its end would come only with the end of the last worker.
+    with (
+        open(tmp_path / "errors", "w") as errors,
+        subprocess.Popen(
+            [sys.executable, str(script)], stdout=subprocess.PIPE, stderr=errors, text=True
+        ) as parent,
+    ):
         pids = [int(pid) for pid in parent.stdout.readline().split()]
         assert len(pids) == 2
         parent.send_signal(how)
         assert parent.wait(10) == -how
-        errors = parent.stderr.read()
-    assert ("KeyboardInterrupt" in errors) == (how == signal.SIGINT)
     deadline = time.monotonic() + 5
     while any(alive(pid) for pid in pids) and time.monotonic() < deadline:
         time.sleep(0.05)
+    said = (tmp_path / "errors").read_text()
+    assert said.count("KeyboardInterrupt") == (1 if how == signal.SIGINT else 0)
     assert not any(alive(pid) for pid in pids)
+
+
+SCRIPT = """
+import gymnasium, numpy
+from iap_gym.baselines import EvolutionStrategies
+
+print("script runs")
+
+class Mine(gymnasium.Env):
+    observation_space = gymnasium.spaces.Box(-1, 1, (1,), numpy.float32)
+    action_space = gymnasium.spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        return numpy.zeros(1, numpy.float32), {}
+
+    def step(self, action):
+        return numpy.zeros(1, numpy.float32), 1.0, True, False, {}
+
+es = EvolutionStrategies("LinearPolicy", Mine, evaluator="processes", num_workers=2, seed=0)
+es.learn(40)
+print("steps", es.num_timesteps)
+"""
+
+
+@pytest.mark.parametrize("from_stdin", [False, True])
+def test_workers_never_run_the_main_script(tmp_path, from_stdin):
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT)
+    done = subprocess.run(
+        [sys.executable, "-" if from_stdin else str(script)],
+        input=SCRIPT if from_stdin else None,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.stderr == ""
+    assert done.stdout.split("\n") == ["script runs", "steps 66", ""]

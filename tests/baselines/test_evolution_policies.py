@@ -9,13 +9,8 @@ from gymnasium import spaces
 from safetensors.numpy import load_file
 
 from iap_gym.attention import PatchSelector
-from iap_gym.baselines.evolution.policies import (
-    POLICIES,
-    LinearPolicy,
-    MlpPolicy,
-    NonFiniteOutputError,
-    make_policy,
-)
+from iap_gym.baselines.evolution.policies import POLICIES, LinearPolicy, MlpPolicy, make_policy
+from iap_gym.baselines.evolution.policy import NonFiniteOutputError
 
 IMAGE = spaces.Box(0, 255, (16, 24, 3), np.uint8)
 SMALL = {"patch_size": 4, "num_selected": 3, "pixel_offset": 0.5}

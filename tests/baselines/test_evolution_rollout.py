@@ -6,10 +6,10 @@ import cloudpickle
 import gymnasium
 import numpy as np
 import pytest
-from tests.baselines.pixel_envs import FollowBlob, Trouble
 
 from iap_gym.baselines.evolution.env_source import EnvSource, resolve
 from iap_gym.baselines.evolution.rollout import NonFiniteRewardError, run_episode
+from tests.baselines.pixel_envs import FollowBlob, Trouble
 
 
 class Recorder:

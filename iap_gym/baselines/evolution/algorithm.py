@@ -22,7 +22,8 @@ from iap_gym.baselines.evolution.env_source import EnvSource, resolve
 from iap_gym.baselines.evolution.evaluation import Evaluator, InlineEvaluator
 from iap_gym.baselines.evolution.observations import add_axis, is_single
 from iap_gym.baselines.evolution.optimizer import EvolutionOptimizer
-from iap_gym.baselines.evolution.policies import State, make_policy
+from iap_gym.baselines.evolution.policies import make_policy
+from iap_gym.baselines.evolution.policy import State
 from iap_gym.baselines.evolution.processes import ProcessEvaluator
 
 # Independent streams of one seed. Seeds of episodes depend on nothing but it and the generation.
@@ -99,7 +100,10 @@ class EvolutionStrategies:
             seed=_new_seed() if seed is None else seed,
             policy_kwargs=dict(policy_kwargs or {}),
         )
-        self._build(config, resolve(env, env_kwargs), verbose)
+        source = resolve(env, env_kwargs)
+        if evaluator == "processes":
+            source.for_workers()  # what cannot travel is refused now rather than in learn()
+        self._build(config, source, verbose)
 
     def _build(self, config: EvolutionConfig, source: EnvSource, verbose: int) -> None:
         self.config = config
@@ -108,19 +112,15 @@ class EvolutionStrategies:
         env = source.env or source.make()
         self.observation_space: spaces.Space[Any] = env.observation_space
         self.action_space: spaces.Space[Any] = env.action_space
-        selector_seed = int(self._stream(_SELECTOR).integers(2**31))
-        try:
-            self.policy = make_policy(
-                config.policy,
-                self.observation_space,
-                self.action_space,
-                config.policy_kwargs,
-                selector_seed,
-            )
-        except BaseException:
-            if source.env is None:
-                env.close()
-            raise
+        if source.env is None:
+            env.close()
+        self.policy = make_policy(
+            config.policy,
+            self.observation_space,
+            self.action_space,
+            config.policy_kwargs,
+            selector_seed=int(self._stream(_SELECTOR).integers(2**31)),
+        )
         self.policy.set_vector(self.policy.initial_vector(self._stream(_START)))
         self._optimizer = EvolutionOptimizer(
             self.policy.get_vector(),
@@ -134,16 +134,7 @@ class EvolutionStrategies:
         )
         self.num_timesteps = 0
         self.history: list[dict[str, Any]] = []
-        self._evaluator: Evaluator
-        if config.evaluator == "inline":
-            made = None if source.env is not None else env
-            self._evaluator = InlineEvaluator(source, self.policy, config.max_episode_steps, made)
-        else:
-            if source.env is None:
-                env.close()
-            self._evaluator = ProcessEvaluator(
-                source, self.policy, config.max_episode_steps, config.num_workers
-            )
+        self._evaluator: Evaluator | None = None
 
     def _stream(self, *key: int) -> np.random.Generator:
         return np.random.default_rng(np.random.SeedSequence(self.config.seed, spawn_key=key))
@@ -194,20 +185,28 @@ class EvolutionStrategies:
             self.history = []
         target = self.num_timesteps + steps
         with contextlib.ExitStack() as stack:
-            stack.callback(self._evaluator.close)
             if progress_bar:
                 callbacks.append(stack.enter_context(ProgressBar(self.num_timesteps, target)))
+            stack.callback(self.close)
+            self._evaluator = evaluator = self._make_evaluator()
             while self.num_timesteps < target:
-                self._run_generation()
-                if False in [call(self) for call in callbacks]:
+                self._run_generation(evaluator)
+                answers = [call(self) for call in callbacks]  # all are called
+                if any(answer is False for answer in answers):
                     break
         return self
 
-    def _run_generation(self) -> None:
+    def _make_evaluator(self) -> Evaluator:
+        steps = self.config.max_episode_steps
+        if self.config.evaluator == "inline":
+            return InlineEvaluator(self._source, self.policy, steps)
+        return ProcessEvaluator(self._source, self.policy, steps, self.config.num_workers)
+
+    def _run_generation(self, evaluator: Evaluator) -> None:
         start = time.perf_counter()
         # The centre comes last, for the history only.
         vectors = np.concatenate([self._optimizer.ask(), self._optimizer.center[None]])
-        returns, steps = self._evaluator.evaluate(vectors.astype(np.float32), self._seeds())
+        returns, steps = evaluator.evaluate(vectors.astype(np.float32), self._seeds())
         population = returns[:-1]
         update = self._optimizer.tell(population)
         self.policy.set_vector(self._optimizer.center)
@@ -300,8 +299,10 @@ class EvolutionStrategies:
         )
 
     def close(self) -> None:
-        """Free environments and workers; ``learn`` does so itself and makes them anew."""
-        self._evaluator.close()
+        """Free the environments and workers of a ``learn``, which does so itself as it ends."""
+        if self._evaluator is not None:
+            self._evaluator.close()
+            self._evaluator = None
 
     @classmethod
     def load(

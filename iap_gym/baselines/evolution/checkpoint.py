@@ -14,7 +14,6 @@ from __future__ import annotations
 import io
 import json
 import os
-import tempfile
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
+
+from iap_gym._files import replacing
 
 FORMAT = "iap_gym.baselines.EvolutionStrategies"
 VERSION = 1
@@ -59,27 +60,15 @@ def write(path: str | os.PathLike[str], checkpoint: Checkpoint) -> Path:
         The path of the file.
     """
     path = with_zip(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
     entries = {
         "meta.json": _json(META),
         "config.json": _json({"config": checkpoint.config, "env": checkpoint.env}),
         "state.json": _json(checkpoint.state),
         "tensors.safetensors": save_tensors(checkpoint.tensors),
     }
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            with zipfile.ZipFile(file, "w") as archive:
-                for name, content in entries.items():
-                    archive.writestr(name, content)
-            file.flush()
-            os.fsync(file.fileno())
-        # mkstemp makes files for the owner only.
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    with replacing(path) as temporary, zipfile.ZipFile(temporary, "w") as archive:
+        for name, content in entries.items():
+            archive.writestr(name, content)
     return path
 
 
@@ -132,9 +121,3 @@ def policy_tensors(tensors: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
 
 def _json(data: Any) -> bytes:
     return json.dumps(data, indent=1, allow_nan=False).encode()
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

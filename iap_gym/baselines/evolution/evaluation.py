@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from iap_gym.baselines.evolution.env_source import EnvSource
-from iap_gym.baselines.evolution.policies import EvolutionPolicy
+from iap_gym.baselines.evolution.policy import EvolutionPolicy
 from iap_gym.baselines.evolution.rollout import run_episode
 
 
@@ -62,20 +62,13 @@ class InlineEvaluator(Evaluator):
         source: where the environment comes from; the caller's own is used and left open.
         policy: what acts; a copy of it.
         max_steps: cut episodes there; None does not.
-        env: an environment that ``source`` made already; closed with the evaluator.
     """
 
-    def __init__(
-        self,
-        source: EnvSource,
-        policy: EvolutionPolicy,
-        max_steps: int | None,
-        env: gymnasium.Env[Any, Any] | None = None,
-    ) -> None:
+    def __init__(self, source: EnvSource, policy: EvolutionPolicy, max_steps: int | None) -> None:
         self._source = source
         self._policy = copy.deepcopy(policy)
         self._max_steps = max_steps
-        self._made = env
+        self._made: gymnasium.Env[Any, Any] | None = None
 
     def evaluate(self, vectors: NDArray[np.float32], seeds: NDArray[np.int64]) -> Scores:
         """Run every candidate through its episodes (see ``Evaluator``)."""

@@ -6,7 +6,9 @@ import collections
 import contextlib
 import multiprocessing
 import os
-from collections.abc import Iterable
+import sys
+import types
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
@@ -18,7 +20,7 @@ from numpy.typing import NDArray
 
 from iap_gym.baselines.evolution.env_source import EnvSource
 from iap_gym.baselines.evolution.evaluation import EvaluationError, Evaluator, Scores, collect
-from iap_gym.baselines.evolution.policies import EvolutionPolicy
+from iap_gym.baselines.evolution.policy import EvolutionPolicy
 from iap_gym.baselines.evolution.worker import Done, Failed, Job, work
 
 CLOSE_SECONDS = 2.0  # for a worker to close its environment before it is killed
@@ -35,9 +37,9 @@ class _Worker:
 class ProcessEvaluator(Evaluator):
     """Runs episodes in processes of their own, each given to the next free worker.
 
-    Processes come from a forkserver: a fork of a process that has rendered would hang. As with
-    every such start method, a script that is run must keep its work under
-    ``if __name__ == "__main__":``. Workers start with the first ``evaluate``.
+    Processes come from a forkserver: a fork of a process that has rendered would hang. They never
+    run the main script, so that it needs no ``if __name__ == "__main__":`` for their sake. Workers
+    start with the first ``evaluate``.
 
     An exception in an episode ends the evaluation with the worker's traceback. A worker that
     vanishes (killed, out of memory, crashed) is replaced and its episode run again.
@@ -111,7 +113,8 @@ class ProcessEvaluator(Evaluator):
         process = context.Process(
             target=work, args=(theirs, self._payload, dict(os.environ)), daemon=True
         )
-        process.start()
+        with _main_script_hidden():
+            process.start()
         theirs.close()  # else the worker's death would not close the connection
         return _Worker(process, ours)
 
@@ -145,8 +148,7 @@ class ProcessEvaluator(Evaluator):
             if self._failed_starts >= self._max_deaths:
                 raise EvaluationError(
                     f"{self._failed_starts} worker processes died while starting, the last with "
-                    f"exit code {code}; their own messages are on stderr. A script must keep its "
-                    'work under `if __name__ == "__main__":`'
+                    f"exit code {code}; their own messages are on stderr"
                 )
         if worker.job is not None:
             deaths[worker.job.place] += 1
@@ -164,6 +166,20 @@ class ProcessEvaluator(Evaluator):
                 worker.process.terminate()
         _end(self._workers)
         self._workers = []
+
+
+@contextlib.contextmanager
+def _main_script_hidden() -> Iterator[None]:
+    """Keep a starting process from importing the main script, and so from running it again.
+
+    What a worker needs of the script is in the payload, by value.
+    """
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = types.ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
 
 
 def _next_message(connection: Any) -> Any:

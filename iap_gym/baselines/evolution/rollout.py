@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 import gymnasium
@@ -37,6 +38,7 @@ def run_episode(
     seed: int | None = None,
     max_steps: int | None = None,
     blind: bool = False,
+    watch: Callable[[float], None] | None = None,
 ) -> Episode:
     """Run one episode from a seeded reset to its end.
 
@@ -48,6 +50,8 @@ def run_episode(
         max_steps: end the episode after so many steps; None waits for the environment.
         blind: feed the policy the first observation in every step. What a policy reaches blind it
             does not owe to what it sees.
+        watch: called with the sum of the rewards so far after each choice of an action and before
+            that action is taken: ``env.render()`` then shows what the policy saw.
 
     Returns:
         The sum of the rewards and the number of steps.
@@ -62,6 +66,8 @@ def run_episode(
     batch = add_axis(observation)
     while length < limit:
         actions, state = policy.act(batch, state)
+        if watch is not None:
+            watch(total)
         observation, reward, terminated, truncated, _ = env.step(actions[0])
         length += 1
         if not math.isfinite(reward):

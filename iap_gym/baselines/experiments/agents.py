@@ -1,92 +1,56 @@
-"""Agents to compare a trained one with: random, zero, and the trained one blind.
-
-An agent has ``predict(observation, state, episode_start, deterministic) -> (action, state)``, as
-every Stable-Baselines3 algorithm does; here always for one environment.
-"""
+"""Agents to compare a trained one with: random and zero."""
 
 from __future__ import annotations
 
 import copy
-from typing import Any, Protocol
+from typing import Any
 
 import gymnasium
 import numpy as np
 from gymnasium import spaces
-
-
-class Agent(Protocol):
-    """What evaluation and film ask of an agent."""
-
-    def predict(
-        self,
-        observation: Any,
-        state: Any = None,
-        episode_start: np.ndarray | None = None,
-        deterministic: bool = False,
-    ) -> tuple[np.ndarray, Any]:
-        """Return the action for one observation, and the state to hand in next time."""
-        ...
+from numpy.typing import NDArray
 
 
 class RandomAgent:
-    """Draws from the action space, with a generator of its own; ``seed`` decides an episode."""
+    """Draws every action from the action space, on a batch of one.
 
-    def __init__(self, space: gymnasium.Space) -> None:
-        self.space = copy.deepcopy(space)
+    Args:
+        space: the action space; a copy of it is drawn from.
+        seed: decides the actions.
+    """
 
-    def start(self, seed: int) -> None:
-        """Begin an episode."""
-        self.space.seed(seed)
+    def __init__(self, space: gymnasium.Space[Any], seed: int) -> None:
+        self._space = copy.deepcopy(space)
+        self._space.seed(seed)
 
-    def predict(
-        self,
-        observation: Any,
-        state: Any = None,
-        episode_start: np.ndarray | None = None,
-        deterministic: bool = False,
-    ) -> tuple[np.ndarray, Any]:
-        """Draw an action."""
-        return self.space.sample(), None
+    def act(
+        self, observations: Any, state: Any = None, episode_start: Any = None
+    ) -> tuple[NDArray[Any], None]:
+        """Return one random action, (1, *shape of the action)."""
+        return np.asarray(self._space.sample())[None], None
 
 
 class ZeroAgent:
-    """Always the action 0 (a Box: the point of it nearest to 0)."""
+    """Always takes the action 0 (of a Box: the point of it nearest to 0), on a batch of one.
 
-    def __init__(self, space: gymnasium.Space) -> None:
-        self.action = zero_action(space)
+    Args:
+        space: the action space.
 
-    def predict(
-        self,
-        observation: Any,
-        state: Any = None,
-        episode_start: np.ndarray | None = None,
-        deterministic: bool = False,
-    ) -> tuple[np.ndarray, Any]:
-        """Return the same action."""
-        return self.action.copy(), None
+    Raises:
+        ValueError: the space has no such action.
+    """
 
+    def __init__(self, space: gymnasium.Space[Any]) -> None:
+        self._action = zero_action(space)
 
-class BlindAgent:
-    """The given agent, fed the first observation of an episode at every step of it."""
-
-    def __init__(self, agent: Agent) -> None:
-        self.agent = agent
-        self.first: Any = None
-
-    def predict(
-        self,
-        observation: Any,
-        state: Any = None,
-        episode_start: np.ndarray | None = None,
-        deterministic: bool = False,
-    ) -> tuple[np.ndarray, Any]:
-        """Act on the observation that the episode began with."""
-        if episode_start is None or np.all(episode_start):
-            self.first = copy.deepcopy(observation)
-        return self.agent.predict(self.first, state, episode_start, deterministic)
+    def act(
+        self, observations: Any, state: Any = None, episode_start: Any = None
+    ) -> tuple[NDArray[Any], None]:
+        """Return the action 0, (1, *shape of the action)."""
+        return self._action.copy()[None], None
 
 
-def zero_action(space: gymnasium.Space) -> np.ndarray:
+def zero_action(space: gymnasium.Space[Any]) -> NDArray[Any]:
     """Return the action 0 of a space.
 
     Raises:
@@ -95,7 +59,7 @@ def zero_action(space: gymnasium.Space) -> np.ndarray:
     if isinstance(space, spaces.Box):
         return np.clip(np.zeros(space.shape, space.dtype), space.low, space.high)
     if isinstance(space, spaces.Discrete):
-        return np.array(space.start)
+        return np.asarray(space.start)
     if isinstance(space, spaces.MultiDiscrete | spaces.MultiBinary):
         return np.zeros(space.shape, space.dtype)
     raise ValueError(f"action space: expected Box, Discrete or Multi*, got {space}")

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 import multiprocessing
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-import gymnasium
 import numpy as np
 
 from iap_gym import _checks
 from iap_gym._files import write_text
-from iap_gym.baselines.experiments.agents import Agent, BlindAgent, RandomAgent, ZeroAgent
+from iap_gym.baselines.evolution.rollout import Actor, run_episode
+from iap_gym.baselines.experiments.agents import RandomAgent, ZeroAgent
 from iap_gym.baselines.experiments.loading import load_agent, make_env
 from iap_gym.baselines.experiments.run import Run
 from iap_gym.baselines.experiments.statistics import Mean, bootstrap_mean
@@ -67,52 +67,21 @@ class Evaluation:
         )
 
 
-def play_episode(
-    env: gymnasium.Env,
-    agent: Agent,
-    seed: int,
-    watch: Callable[[float], None] | None = None,
-) -> float:
-    """Play one whole episode and return the sum of its rewards.
-
-    Args:
-        env: reset with ``seed`` here; its time limit ends the episode.
-        agent: acts deterministically; a ``RandomAgent`` is seeded with ``seed`` too.
-        seed: decides the episode.
-        watch: called with the return so far after the first observation was acted on, and after
-            each later one: the moment at which ``env.render()`` shows what the agent saw.
-    """
-    observation, _ = env.reset(seed=seed)
-    if isinstance(agent, RandomAgent):
-        agent.start(seed)
-    state, start, total, done = None, np.ones(1, bool), 0.0, False
-    while not done:
-        action, state = agent.predict(observation, state, start, deterministic=True)
-        if watch is not None:
-            watch(total)
-        observation, reward, terminated, truncated, _ = env.step(action)
-        total += float(reward)
-        done = terminated or truncated
-        start = np.zeros(1, bool)
-    return total
-
-
-def make_agent(kind: str, run: Run, env: gymnasium.Env) -> Agent:
-    """Build one of ``KINDS`` for the environment of a run."""
-    if kind == "random":
-        return RandomAgent(env.action_space)
-    if kind == "zero":
-        return ZeroAgent(env.action_space)
-    trained = load_agent(run, env)
-    return BlindAgent(trained) if kind == "blind" else trained
-
-
 def _play_part(path: str, kind: str, split: str | None, seeds: Sequence[int]) -> list[float]:
     run = Run.open(path)
     env = make_env(run.config(), split)
     try:
-        agent = make_agent(kind, run, env)
-        return [play_episode(env, agent, seed) for seed in seeds]
+        trained = load_agent(run, env).policy
+
+        def actor(seed: int) -> Actor:
+            if kind == "random":
+                return RandomAgent(env.action_space, seed)
+            return ZeroAgent(env.action_space) if kind == "zero" else trained
+
+        return [
+            run_episode(env, actor(seed), seed, blind=kind == "blind").total_reward
+            for seed in seeds
+        ]
     finally:
         env.close()
 

@@ -11,8 +11,10 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 from iap_gym._video import VideoWriter
-from iap_gym.baselines.experiments.agents import Agent
-from iap_gym.baselines.experiments.evaluate import FIRST_SEED, play_episode
+from iap_gym.attention import PatchSelector
+from iap_gym.baselines.evolution.policy import EvolutionPolicy
+from iap_gym.baselines.evolution.rollout import run_episode
+from iap_gym.baselines.experiments.evaluate import FIRST_SEED
 from iap_gym.baselines.experiments.loading import load_agent, make_env
 from iap_gym.baselines.experiments.run import Run
 from iap_gym.wrappers import mark_patches
@@ -28,7 +30,7 @@ def enlarge(frame: np.ndarray) -> np.ndarray:
     return frame.repeat(factor, axis=0).repeat(factor, axis=1)
 
 
-def only_patches(frame: np.ndarray, selector, indices: np.ndarray) -> np.ndarray:  # noqa: ANN001
+def only_patches(frame: np.ndarray, selector: PatchSelector, indices: np.ndarray) -> np.ndarray:
     """Return the frame dark but for the selected patches: all that the agent keeps."""
     mask = mark_patches(
         np.zeros_like(frame), selector, indices, color=(255, 255, 255), alpha=1.0
@@ -57,19 +59,17 @@ def caption(panels: list[np.ndarray], titles: list[str], text: str) -> np.ndarra
     return np.asarray(canvas)
 
 
-def scene(env: gymnasium.Env, agent: Agent, step: int, total: float) -> np.ndarray:
-    """Draw one moment: the rendered frame, and the selection if the agent has one."""
+def scene(env: gymnasium.Env, policy: EvolutionPolicy, step: int, total: float) -> np.ndarray:
+    """Draw one moment: the rendered frame, and the selection if the policy has one."""
     frame = env.render()
     if not isinstance(frame, np.ndarray):
         raise RuntimeError(f"render: expected an image, got {type(frame).__name__}")
     text = f"step {step}   return {total:.1f}"
-    policy = getattr(agent, "policy", None)
-    selector = getattr(policy, "selector", None)
-    indices = getattr(policy, "last_indices", None)
+    selector, indices = policy.selector, policy.last_indices
     view = enlarge(frame)
     if selector is None or indices is None:
         return caption([view], ["view"], text)
-    chosen = np.asarray(indices).reshape(-1)
+    chosen = indices[0]
     return caption(
         [mark_patches(view, selector, chosen), only_patches(view, selector, chosen)],
         ["what the agent sees, selected patches red", "what it keeps"],
@@ -98,16 +98,16 @@ def record(
     """
     env = make_env(run.config(), split, render_mode="rgb_array")
     try:
-        agent = load_agent(run, env)
+        policy = load_agent(run, env).policy
         returns: list[float] = []
         with VideoWriter(path or run.film_file, frame_rate(env)) as video:
             for episode in range(episodes):
                 steps = itertools.count()
 
                 def watch(total: float, steps: Iterator[int] = steps) -> None:
-                    video.write(scene(env, agent, next(steps), total))
+                    video.write(scene(env, policy, next(steps), total))
 
-                returns.append(play_episode(env, agent, seed + episode, watch))
+                returns.append(run_episode(env, policy, seed + episode, watch=watch).total_reward)
         return returns
     finally:
         env.close()

@@ -8,7 +8,6 @@ import gymnasium
 
 from iap_gym import _checks
 from iap_gym.baselines.evolution import EvolutionStrategies
-from iap_gym.baselines.experiments.agents import Agent
 from iap_gym.baselines.experiments.config import TrainConfig
 from iap_gym.baselines.experiments.run import Run
 
@@ -43,7 +42,7 @@ def make_env(config: TrainConfig, split: str | None = None, **kwargs: Any) -> gy
     return gymnasium.make(config.env, **arguments)
 
 
-def load_agent(run: Run, env: gymnasium.Env) -> Agent:
+def load_agent(run: Run, env: gymnasium.Env) -> EvolutionStrategies:
     """Load what a run has trained so far.
 
     Raises:
