@@ -18,13 +18,13 @@ VIEW = ["height=64", "width=64", "action_repeat=4", "render_quality=fast", "diff
 SELECTOR = ["patch_size=4", "num_selected=10", "d_qk=4", "kernel=relu", "pixel_offset=0.5"]
 SEARCH = [
     "population_size=24",
-    "sigma=0.3",
-    "learning_rate=0.15",
+    "sigma=0.5",
+    "learning_rate=0.3",
     "weight_decay=0.0",
     "common_seeds=pair",
-    "max_episode_steps=150",
+    "max_episode_steps=50",
 ]
-BUDGETS = {"full": (90_000, 20), "smoke": (3_600, 2)}  # environment steps, evaluation episodes
+BUDGETS = {"full": (80_000, 20), "smoke": (2_500, 2)}  # environment steps, evaluation episodes
 
 
 def run(*words: str) -> None:

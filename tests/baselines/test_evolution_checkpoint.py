@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 from iap_gym.baselines import EvolutionStrategies
-from iap_gym.baselines.evolution import checkpoint
 from tests.baselines.pixel_envs import FollowBlob, Trouble
 
 SMALL = {"population_size": 8, "sigma": 0.3, "learning_rate": 0.1, "seed": 4}
