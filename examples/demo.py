@@ -40,6 +40,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--budget", choices=BUDGETS, default="full")
     parser.add_argument("--run", default="runs/demo", help="folder of the run")
+    parser.add_argument("--seed", default="0", help="of the training")
     arguments = parser.parse_args()
     steps, episodes = BUDGETS[arguments.budget]
     folder = Path(arguments.run)
@@ -48,7 +49,7 @@ def main() -> None:
     else:
         run(
             *("train", "--algo", "es", "--env", ENV, "--policy", "LinearPolicy"),
-            *("--timesteps", str(steps), "--seed", "0", "--workers", "2"),
+            *("--timesteps", str(steps), "--seed", arguments.seed, "--workers", "2"),
             *("--env-kwargs", *VIEW),
             *("--selector", *SELECTOR),
             *("--algo-kwargs", *SEARCH),

@@ -3,71 +3,60 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import re
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from iap_gym._optional import require
 from iap_gym.cli.arguments import add_pairs, at_least
 
+if TYPE_CHECKING:
+    from iap_gym.baselines.experiments.run import Run
+
 POLICIES = ("LinearPolicy", "MlpPolicy", "LstmPolicy")
+
+
+# What a run that goes on takes from its own config; None and [] say that it was not given.
+FIXED = ("env", "algo", "policy", "seed", "run")
+FIXED_PAIRS = ("env_kwargs", "selector", "policy_kwargs", "algo_kwargs")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the subcommand."""
     parser.add_argument("--env", help="id of the environment")
-    parser.add_argument("--algo", default="es", choices=("es",), help="es: evolution strategies")
-    parser.add_argument("--policy", default="LinearPolicy", choices=POLICIES, help="controller")
+    parser.add_argument("--algo", choices=("es",), help="es: evolution strategies (default)")
+    parser.add_argument("--policy", choices=POLICIES, help="controller; default LinearPolicy")
     parser.add_argument(
-        "--timesteps", type=at_least(1), default=1_000_000, help="environment steps (%(default)s)"
+        "--timesteps", type=at_least(1), help="environment steps in all; default 1,000,000"
     )
-    parser.add_argument("--seed", type=at_least(0), default=0)
-    parser.add_argument(
-        "--workers", type=at_least(1), default=1, help="processes; the result is the same"
-    )
+    parser.add_argument("--seed", type=at_least(0), help="default 0")
+    parser.add_argument("--workers", type=at_least(1), help="processes; the result is the same")
     add_pairs(parser, "--env-kwargs", "arguments of the environment, such as height=64")
     add_pairs(parser, "--selector", "arguments of the PatchSelector, such as patch_size=4")
     add_pairs(parser, "--policy-kwargs", "other arguments of the policy, such as hidden_size=16")
     add_pairs(parser, "--algo-kwargs", "arguments of the algorithm, such as population_size=32")
     parser.add_argument("--run", help="folder of the run; default: a new one under runs/")
-    parser.add_argument("--resume", metavar="RUN", help="go on with a run that was stopped")
+    parser.add_argument(
+        "--resume",
+        metavar="RUN",
+        help="go on with a run, to more --timesteps or with other --workers if given",
+    )
     parser.add_argument("--no-progress", action="store_true", help="no progress bar")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Train, from nothing or from the newest checkpoint."""
-    require("torch", "baselines")
-    require("tensorboard", "baselines")
-    from iap_gym.baselines.experiments.config import TrainConfig
+    for module in ("torch", "tensorboard", "matplotlib", "scipy"):
+        require(module, "baselines")
     from iap_gym.baselines.experiments.curves import draw_curves
     from iap_gym.baselines.experiments.report import write_report
-    from iap_gym.baselines.experiments.run import Run
-    from iap_gym.baselines.experiments.train import build, train
+    from iap_gym.baselines.experiments.train import train
 
-    if arguments.resume:
-        folder = Run.open(arguments.resume)
-    elif not arguments.env:
-        raise ValueError("--env: expected the id of an environment (see iap-gym list), got nothing")
-    else:
-        policy_kwargs: dict[str, Any] = dict(arguments.policy_kwargs)
-        if arguments.selector:
-            policy_kwargs["selector"] = dict(arguments.selector)
-        config = TrainConfig(
-            env=arguments.env,
-            algo=arguments.algo,
-            policy=arguments.policy,
-            total_timesteps=arguments.timesteps,
-            seed=arguments.seed,
-            workers=arguments.workers,
-            env_kwargs=dict(arguments.env_kwargs),
-            policy_kwargs=policy_kwargs,
-            algo_kwargs=dict(arguments.algo_kwargs),
-        )
-        build(config).close()  # a wrong argument is refused before a folder is made
-        folder = Run.create(arguments.run or default_folder(arguments.env), config)
-    print(f"run: {folder.path}")
+    folder = resumed(arguments) if arguments.resume else created(arguments)
+    print(f"run: {folder.path}", flush=True)
     seconds = train(folder, progress=not arguments.no_progress and sys.stderr.isatty())
     draw_curves([folder], folder.curve_file)
     write_report(folder)
@@ -77,6 +66,64 @@ def run(arguments: argparse.Namespace) -> int:
         f"mean return of the last {metrics['mean_return'][-1]:.1f}; {seconds:.0f} s now"
     )
     return 0
+
+
+def resumed(arguments: argparse.Namespace) -> Run:
+    """Open the run to go on with.
+
+    Raises:
+        FileNotFoundError: it is no run.
+        ValueError: an option that its config decides.
+    """
+    from iap_gym.baselines.experiments.run import Run
+
+    given = [name for name in FIXED if getattr(arguments, name) is not None]
+    given += [name for name in FIXED_PAIRS if getattr(arguments, name)]
+    if given:
+        options = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+        raise ValueError(
+            f"--resume: expected no option that the run's config decides, got {options}"
+        )
+    folder = Run.open(arguments.resume)
+    changes = {"total_timesteps": arguments.timesteps, "workers": arguments.workers}
+    changes = {name: value for name, value in changes.items() if value is not None}
+    if changes:
+        folder.write_config(dataclasses.replace(folder.config(), **changes))
+    return folder
+
+
+def created(arguments: argparse.Namespace) -> Run:
+    """Make the folder of a new run.
+
+    Raises:
+        ValueError: an argument that the environment, the policy or the algorithm refuses.
+        FileExistsError: the folder is not empty.
+    """
+    from iap_gym.baselines.experiments.config import TrainConfig
+    from iap_gym.baselines.experiments.run import Run
+    from iap_gym.baselines.experiments.train import build
+
+    if not arguments.env:
+        raise ValueError("--env: expected the id of an environment (see iap-gym list), got nothing")
+    given: dict[str, Any] = {
+        "algo": arguments.algo,
+        "policy": arguments.policy,
+        "total_timesteps": arguments.timesteps,
+        "seed": arguments.seed,
+        "workers": arguments.workers,
+    }
+    policy_kwargs = dict(arguments.policy_kwargs)
+    if arguments.selector:
+        policy_kwargs["selector"] = dict(arguments.selector)
+    config = TrainConfig(
+        env=arguments.env,
+        env_kwargs=dict(arguments.env_kwargs),
+        policy_kwargs=policy_kwargs,
+        algo_kwargs=dict(arguments.algo_kwargs),
+        **{name: value for name, value in given.items() if value is not None},
+    )
+    build(config).close()  # a wrong argument is refused before a folder is made
+    return Run.create(arguments.run or default_folder(arguments.env), config)
 
 
 def default_folder(env_id: str) -> Path:

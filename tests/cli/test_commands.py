@@ -56,6 +56,21 @@ def test_a_finished_run_resumes_to_itself(folder):
     assert Run.open(folder).weights_file.read_bytes() == before
 
 
+def test_a_longer_run_is_the_run_that_was_stopped_and_resumed(folder, tmp_path):
+    whole, stopped = tmp_path / "whole", tmp_path / "stopped"
+    words = [word.replace("250", "500") for word in TRAIN]
+    assert cli.main([*words, "--run", str(whole), "--seed", "3", "--workers", "2"]) == 0
+    assert cli.main([*TRAIN, "--run", str(stopped), "--seed", "3"]) == 0
+    more = ["--timesteps", "500", "--workers", "2", "--no-progress"]
+    assert cli.main(["train", "--resume", str(stopped), *more]) == 0
+    first, second = Run.open(whole), Run.open(stopped)
+    assert first.weights_file.read_bytes() == second.weights_file.read_bytes()
+    timing = {"seconds", "steps_per_second"}
+    for name, column in first.metrics().items():
+        if name not in timing:
+            np.testing.assert_array_equal(column, second.metrics()[name])
+
+
 def test_a_second_run_never_overwrites_the_first(folder, capsys):
     assert cli.main([*TRAIN, "--run", str(folder)]) == 2
     assert "exists already" in capsys.readouterr().err

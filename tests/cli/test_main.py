@@ -25,6 +25,8 @@ WRONG = [
     ["train", "--env", "iap_gym/DistractingWalkerWalk-v0", "--env-kwargs", "difficulty=brutal"],
     ["train", "--env", "iap_gym/DistractingWalkerWalk-v0", "--selector", "patch_size=999"],
     ["train", "--resume", "nowhere"],
+    ["train", "--resume", "nowhere", "--env", "CartPole-v1"],
+    ["train", "--resume", "nowhere", "--env-kwargs", "height=3"],
     ["evaluate"],
     ["evaluate", "nowhere"],
     ["evaluate", "nowhere", "--episodes", "0"],

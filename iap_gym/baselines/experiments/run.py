@@ -53,10 +53,7 @@ class Run:
             raise FileExistsError(
                 f"{run.path} exists already; name another folder with --run, or go on with --resume"
             )
-        header = {"format": FORMAT, "version": VERSION, "iap_gym": iap_gym.__version__}
-        write_text(
-            run.config_file, json.dumps({**header, "config": config.to_json()}, indent=2) + "\n"
-        )
+        run.write_config(config)
         return run
 
     @classmethod
@@ -70,6 +67,12 @@ class Run:
         if not run.config_file.is_file():
             raise FileNotFoundError(f"{run.path} is no run: it has no {run.config_file.name}")
         return run
+
+    def write_config(self, config: TrainConfig) -> None:
+        """Replace ``config.json``."""
+        header = {"format": FORMAT, "version": VERSION, "iap_gym": iap_gym.__version__}
+        content = {**header, "config": config.to_json()}
+        write_text(self.config_file, json.dumps(content, indent=2) + "\n")
 
     def config(self) -> TrainConfig:
         """Read the config.

@@ -56,13 +56,19 @@ class Recorder:
         self.writer.close()
 
 
+def workers_of(config: TrainConfig) -> dict[str, Any]:
+    """Return the arguments of the algorithm that say who plays the episodes."""
+    evaluator = "processes" if config.workers > 1 else "inline"
+    return {"evaluator": evaluator, "num_workers": config.workers}
+
+
 def build(config: TrainConfig) -> EvolutionStrategies:
-    """Build the algorithm of a config, untrained."""
-    arguments: dict[str, Any] = {
-        "evaluator": "processes" if config.workers > 1 else "inline",
-        "num_workers": config.workers,
-        **config.algo_kwargs,
-    }
+    """Build the algorithm of a config, untrained.
+
+    Raises:
+        ValueError: the environment, policy or algorithm refuses an argument.
+    """
+    arguments: dict[str, Any] = {**workers_of(config), **config.algo_kwargs}
     return EvolutionStrategies(
         config.policy,
         config.env,
@@ -88,7 +94,7 @@ def train(run: Run, progress: bool = False) -> float:
     config = run.config()
     begin = time.monotonic()
     if run.checkpoint_file.is_file():
-        algorithm = EvolutionStrategies.load(run.checkpoint_file)
+        algorithm = EvolutionStrategies.load(run.checkpoint_file, **workers_of(config))
     else:
         algorithm = build(config)
     recorder = Recorder(run, algorithm, progress)
