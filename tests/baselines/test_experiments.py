@@ -14,6 +14,7 @@ from iap_gym.baselines.experiments.evaluate import (
     save_evaluations,
     table,
 )
+from iap_gym.baselines.experiments.loading import has_splits, make_env
 from iap_gym.baselines.experiments.report import write_report
 from iap_gym.baselines.experiments.run import Run
 
@@ -94,3 +95,23 @@ def test_report_shows_what_there_is_and_escapes_names(run):
     assert str(EVALUATION.mean("trained")) in page
     assert "<run>" not in page
     assert "&lt;run&gt;" in page
+
+
+@pytest.mark.parametrize(
+    ("env_id", "splits"),
+    [
+        ("CartPole-v1", False),
+        ("iap_gym/DistractingCartpoleSwingup-v0", True),
+        ("iap_gym:iap_gym/DistractingCartpoleSwingup-v0", True),
+    ],
+)
+def test_splits_are_those_of_backgrounds(env_id, splits):
+    assert has_splits(env_id) == splits
+    config = TrainConfig(env=env_id)
+    if splits:
+        env = make_env(config, "val", observation="state")
+        assert env.unwrapped.settings.split == "val"
+        env.close()
+    else:
+        with pytest.raises(ValueError, match="split: CartPole-v1 has no train and val"):
+            make_env(config, "val")
