@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import re
-import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -57,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     folder = resumed(arguments) if arguments.resume else created(arguments)
     print(f"run: {folder.path}", flush=True)
-    seconds = train(folder, progress=not arguments.no_progress and sys.stderr.isatty())
+    seconds = train(folder, progress=not arguments.no_progress)
     draw_curves([folder], folder.curve_file)
     write_report(folder)
     metrics = folder.metrics()

@@ -15,7 +15,10 @@ from iap_gym.baselines.experiments.run import Run
 def label(run: Run) -> str:
     """Name a run in a legend."""
     config = run.config()
-    return f"{run.path.name}: {config.env.rpartition('/')[2]}, {config.policy}, seed {config.seed}"
+    name = f"{run.path.name}: {config.env.rpartition('/')[2]}, {config.policy}, seed {config.seed}"
+    # Shorter episodes have smaller returns than those of an evaluation: say so where they are drawn.
+    cut = config.algo_kwargs.get("max_episode_steps")
+    return name if cut is None else f"{name}, episodes cut at {cut} steps"
 
 
 def draw_curves(runs: Sequence[Run], path: str | os.PathLike[str]) -> None:
@@ -42,7 +45,7 @@ def draw_curves(runs: Sequence[Run], path: str | os.PathLike[str]) -> None:
             metrics["timesteps"], metrics["best_return"], color=color, alpha=0.4, linewidth=0.8
         )
     axes.set_xlabel("environment steps")
-    axes.set_ylabel("return in training (thick: mean, thin: best)")
+    axes.set_ylabel("return in training, population mean (thin: best)")
     axes.grid(alpha=0.3)
     axes.legend(frameon=False, fontsize="small")
     with replacing(path) as temporary:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from typing import Any
 
@@ -34,6 +35,8 @@ class Recorder:
             unit_scale=True,
             disable=not progress,
             dynamic_ncols=True,
+            # A log file gets a line now and then; a terminal is redrawn.
+            mininterval=0.2 if sys.stderr.isatty() else 20.0,
         )
 
     def __call__(self, algorithm: EvolutionStrategies) -> None:
