@@ -16,7 +16,7 @@ def label(run: Run) -> str:
     """Name a run in a legend."""
     config = run.config()
     name = f"{run.path.name}: {config.env.rpartition('/')[2]}, {config.policy}, seed {config.seed}"
-    # Shorter episodes have smaller returns than those of an evaluation: say so where they are drawn.
+    # Short episodes have small returns; the reader compares them with those of an evaluation.
     cut = config.algo_kwargs.get("max_episode_steps")
     return name if cut is None else f"{name}, episodes cut at {cut} steps"
 
