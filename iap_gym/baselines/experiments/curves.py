@@ -47,6 +47,6 @@ def draw_curves(runs: Sequence[Run], path: str | os.PathLike[str]) -> None:
     axes.set_xlabel("environment steps")
     axes.set_ylabel("return in training, population mean (thin: best)")
     axes.grid(alpha=0.3)
-    axes.legend(frameon=False, fontsize="small")
+    figure.legend(loc="outside upper left", frameon=False, fontsize="small")
     with replacing(path) as temporary:
         canvas.print_figure(temporary, format=temporary.suffix.lstrip(".") or "png")
