@@ -45,7 +45,7 @@ def draw_curves(runs: Sequence[Run], path: str | os.PathLike[str]) -> None:
             metrics["timesteps"], metrics["best_return"], color=color, alpha=0.4, linewidth=0.8
         )
     axes.set_xlabel("environment steps")
-    axes.set_ylabel("return in training, population mean (thin: best)")
+    axes.set_ylabel("mean return (thin: best) in training")
     axes.grid(alpha=0.3)
     figure.legend(loc="outside upper left", frameon=False, fontsize="small")
     with replacing(path) as temporary:
