@@ -11,6 +11,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from iap_gym.baselines.experiments.run import Run
 from iap_gym.cli.main import main as iap_gym
 
 ENV = "iap_gym/DistractingWalkerWalk-v0"
@@ -45,7 +46,8 @@ def main() -> None:
     steps, episodes = BUDGETS[arguments.budget]
     folder = Path(arguments.run)
     if folder.exists():
-        run("train", "--resume", str(folder))
+        trained_for = Run.open(folder).config().total_timesteps
+        run("train", "--resume", str(folder), "--timesteps", str(max(steps, trained_for)))
     else:
         run(
             *("train", "--algo", "es", "--env", ENV, "--policy", "LinearPolicy"),

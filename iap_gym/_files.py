@@ -24,6 +24,10 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         with temporary.open("rb+") as file:  # on the disk before it takes the old one's place
             os.fsync(file.fileno())
         temporary.replace(target)
+    except OSError as error:
+        if error.filename == str(temporary):  # the user knows the target's name alone
+            raise type(error)(error.errno, error.strerror, str(target)) from error
+        raise
     finally:
         temporary.unlink(missing_ok=True)
 

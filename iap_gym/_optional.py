@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 from types import ModuleType
 
 from gymnasium.error import DependencyNotInstalled
@@ -30,6 +31,25 @@ def require(module: str, extra: str) -> ModuleType:
         top_level = module.partition(".")[0]
         if error.name != top_level:
             raise
-        raise DependencyNotInstalled(
-            f'{top_level} is not installed, run `pip install "iap-gym[{extra}]"`'
-        ) from None
+        raise _absent(top_level, extra) from None
+
+
+def need(extra: str, *modules: str) -> None:
+    """Check that modules are installed, without importing them, before a package does.
+
+    Args:
+        extra: the extra of ``iap-gym`` that installs them.
+        *modules: top-level names.
+
+    Raises:
+        gymnasium.error.DependencyNotInstalled: the first that is not.
+    """
+    for module in modules:
+        if importlib.util.find_spec(module) is None:
+            raise _absent(module, extra)
+
+
+def _absent(module: str, extra: str) -> DependencyNotInstalled:
+    return DependencyNotInstalled(
+        f'{module} is not installed, run `pip install "iap-gym[{extra}]"`'
+    )

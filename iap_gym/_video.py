@@ -105,6 +105,8 @@ class VideoWriter:
     def __init__(self, path: str | os.PathLike[str], fps: float) -> None:
         self._path = Path(path)
         self._fps = _checks.real("fps", fps, 0, exclusive=True)
+        if self._path.suffix != ".mp4":
+            raise _checks.refuse("path", "a file whose name ends with .mp4", str(path))
         if not self._path.parent.is_dir():
             raise _checks.refuse("path", "a file in a folder that exists", str(path))
         self._shape: tuple[int, ...] | None = None

@@ -1,5 +1,9 @@
 """Attention over the patches of an image, in time linear in their number (torch and numpy)."""
 
+from iap_gym._optional import need
+
+need("attention", "torch")
+
 from iap_gym.attention.feature_maps import (
     FeatureMap,
     HybridFeatures,

@@ -41,6 +41,20 @@ def add_pairs(parser: argparse.ArgumentParser, name: str, text: str) -> None:
     )
 
 
+def pairs(option: str, given: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return what ``add_pairs`` collected as a dict.
+
+    Raises:
+        ValueError: a key came twice.
+    """
+    found: dict[str, Any] = {}
+    for key, value in given:
+        if key in found:
+            raise ValueError(f"{option}: expected each key once, got {key!r} twice")
+        found[key] = value
+    return found
+
+
 def add_run(parser: argparse.ArgumentParser) -> None:
     """Add the run folder as the first word."""
     parser.add_argument("run", metavar="RUN", help="a run folder, made by iap-gym train")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 
-from iap_gym._optional import require
 from iap_gym.cli.arguments import add_run, at_least
 
 
@@ -25,13 +24,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Play, print a table a split, and keep the numbers in the run folder."""
-    require("scipy", "baselines")
     from iap_gym.baselines.experiments import evaluate as evaluation
     from iap_gym.baselines.experiments.loading import SPLITS, has_splits
     from iap_gym.baselines.experiments.report import write_report
     from iap_gym.baselines.experiments.run import Run
 
     folder = Run.open(arguments.run)
+    folder.metrics()  # a damaged folder is better found before the episodes than after
     if arguments.split in SPLITS:
         splits: tuple[str | None, ...] = (arguments.split,)
     else:

@@ -6,6 +6,7 @@ import argparse
 import importlib
 import os
 import sys
+import traceback
 from collections.abc import Sequence
 from typing import NoReturn
 
@@ -51,45 +52,50 @@ def build_parser() -> Parser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command.
 
+    ``IAP_GYM_TRACEBACK=1`` in the environment shows where an error came from.
+
     Returns:
         0 on success, 1 on failure, 2 on bad arguments.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
+    name = "iap-gym"
     try:
-        chosen, rest = build_parser().parse_known_args(words[:1])
-        rest = words[1:]
-        name: str = chosen.command
-        if name in LATER:
-            print(f"iap-gym {name}: not available yet ({LATER[name]})", file=sys.stderr)
-            return BAD_ARGUMENTS
-        module_name, text = COMMANDS[name]
-        module = importlib.import_module(f"iap_gym.cli.{module_name}")
-        parser = Parser(prog=f"iap-gym {name}", description=text)
-        module.add_arguments(parser)
-        parsed = parser.parse_args(rest)
+        name = f"iap-gym {build_parser().parse_args(words[:1]).command}"
+        return _run(words[0], words[1:])
     except SystemExit as leaving:  # --help, --version and bad arguments
         return leaving.code if isinstance(leaving.code, int) else FAILURE
-    return _run(name, module.run, parsed)
-
-
-def _run(name: str, run, parsed: argparse.Namespace) -> int:  # noqa: ANN001
-    try:
-        return run(parsed)
     except BrokenPipeError:  # the reader of a pipe, such as head, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return OK
-    except (ValueError, TypeError, FileExistsError, FileNotFoundError) as error:
-        code, message = BAD_ARGUMENTS, error
-    except gymnasium.error.DependencyNotInstalled as error:
-        code, message = FAILURE, error
-    except gymnasium.error.UnregisteredEnv as error:
-        code, message = BAD_ARGUMENTS, error
-    except (RuntimeError, OSError, ImportError, gymnasium.error.Error) as error:
-        code, message = FAILURE, error
     except KeyboardInterrupt:
         code, message = FAILURE, "interrupted; what was saved stays"
-    print(f"iap-gym {name}: {' '.join(str(message).split())}", file=sys.stderr)
+    except gymnasium.error.DependencyNotInstalled as error:
+        code, message = FAILURE, error
+    except (ValueError, FileExistsError, FileNotFoundError, gymnasium.error.Error) as error:
+        code, message = BAD_ARGUMENTS, error
+    except (RuntimeError, OSError, ImportError) as error:
+        code, message = FAILURE, error
+    except Exception as error:  # an environment's own code may raise anything
+        code, message = FAILURE, f"{type(error).__name__}: {error}"
+    if os.environ.get("IAP_GYM_TRACEBACK"):
+        traceback.print_exc()
+    # A worker's traceback follows its summary; one line is what a reader wants first.
+    text = str(message).partition("\nTraceback")[0]
+    print(f"{name}: {' '.join(text.split())}", file=sys.stderr)
     return code
+
+
+def _run(name: str, words: Sequence[str]) -> int:
+    if name in LATER:
+        raise ValueError(f"not available yet ({LATER[name]})")
+    module_name, text = COMMANDS[name]
+    # Ids of "module:id" may live where the user stands, as with python -m.
+    if os.getcwd() not in sys.path:
+        sys.path.append(os.getcwd())
+    module = importlib.import_module(f"iap_gym.cli.{module_name}")
+    parser = Parser(prog=f"iap-gym {name}", description=text)
+    module.add_arguments(parser)
+    return module.run(parser.parse_args(words))
 
 
 if __name__ == "__main__":

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import argparse
 
-from iap_gym._optional import require
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the subcommand."""
@@ -15,7 +13,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the picture."""
-    require("matplotlib", "baselines")
     from iap_gym.baselines.experiments.curves import draw_curves
     from iap_gym.baselines.experiments.report import write_report
     from iap_gym.baselines.experiments.run import Run

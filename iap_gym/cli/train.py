@@ -9,8 +9,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from iap_gym._optional import require
-from iap_gym.cli.arguments import add_pairs, at_least
+from iap_gym.cli.arguments import add_pairs, at_least, pairs
 
 if TYPE_CHECKING:
     from iap_gym.baselines.experiments.run import Run
@@ -48,8 +47,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Train, from nothing or from the newest checkpoint."""
-    for module in ("torch", "tensorboard", "matplotlib", "scipy"):
-        require(module, "baselines")
     from iap_gym.baselines.experiments.curves import draw_curves
     from iap_gym.baselines.experiments.report import write_report
     from iap_gym.baselines.experiments.train import train
@@ -84,6 +81,12 @@ def resumed(arguments: argparse.Namespace) -> Run:
             f"--resume: expected no option that the run's config decides, got {options}"
         )
     folder = Run.open(arguments.resume)
+    done = folder.metrics()["timesteps"][-1] if folder.metrics_file.is_file() else 0
+    if arguments.timesteps is not None and arguments.timesteps < done:
+        raise ValueError(
+            f"--timesteps: expected at least the {done:.0f} steps that {folder.path} was trained "
+            f"for, got {arguments.timesteps}"
+        )
     changes = {"total_timesteps": arguments.timesteps, "workers": arguments.workers}
     changes = {name: value for name, value in changes.items() if value is not None}
     if changes:
@@ -111,17 +114,29 @@ def created(arguments: argparse.Namespace) -> Run:
         "seed": arguments.seed,
         "workers": arguments.workers,
     }
-    policy_kwargs = dict(arguments.policy_kwargs)
+    policy_kwargs = pairs("--policy-kwargs", arguments.policy_kwargs)
     if arguments.selector:
-        policy_kwargs["selector"] = dict(arguments.selector)
+        if "selector" in policy_kwargs:
+            raise ValueError("--policy-kwargs: expected no selector beside --selector, got both")
+        policy_kwargs["selector"] = pairs("--selector", arguments.selector)
     config = TrainConfig(
         env=arguments.env,
-        env_kwargs=dict(arguments.env_kwargs),
+        env_kwargs=pairs("--env-kwargs", arguments.env_kwargs),
         policy_kwargs=policy_kwargs,
-        algo_kwargs=dict(arguments.algo_kwargs),
+        algo_kwargs=pairs("--algo-kwargs", arguments.algo_kwargs),
         **{name: value for name, value in given.items() if value is not None},
     )
-    build(config).close()  # a wrong argument is refused before a folder is made
+    try:
+        build(config).close()  # a wrong argument is refused before a folder is made
+    except TypeError as error:  # what Python says of a keyword that a function does not take
+        raise ValueError(f"--env-kwargs or --algo-kwargs: {error}") from error
+    except ModuleNotFoundError as error:
+        module = config.env.rpartition(":")[0]
+        if not module or error.name != module.partition(".")[0]:
+            raise
+        raise ValueError(
+            f"--env: expected module:id with a module that can be imported, got {config.env!r}"
+        ) from error
     return Run.create(arguments.run or default_folder(arguments.env), config)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 
-from iap_gym._optional import require
 from iap_gym.cli.arguments import add_run, add_split, at_least
 
 
@@ -19,7 +18,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the film."""
-    require("av", "baselines")
     from iap_gym.baselines.experiments.film import record
     from iap_gym.baselines.experiments.loading import has_splits
     from iap_gym.baselines.experiments.report import write_report

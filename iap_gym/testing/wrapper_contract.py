@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import gymnasium
 
-from iap_gym.testing.env_contract import STEPS, check_env, made
+from iap_gym.testing.env_contract import STEPS, as_make, check_env, made
 from iap_gym.testing.episodes import Make, play
 
 Wrap = Callable[[gymnasium.Env], gymnasium.Env]
@@ -40,7 +40,7 @@ def check_wrapper(make: str | Make, wrap: Wrap, *, skip: tuple[str, ...] = ()) -
     Raises:
         AssertionError: the wrapper breaks the contract; the message says where.
     """
-    bare: Make = (lambda: gymnasium.make(make)) if isinstance(make, str) else make
+    bare = as_make(make)
     ran = check_env(lambda: wrap(bare()), skip=skip)
     check_task_unchanged(bare, wrap)
     return (*ran, "task_unchanged")

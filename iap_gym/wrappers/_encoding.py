@@ -1,65 +1,20 @@
-"""Observations to features: which key is the image, the selected patches, the other keys."""
+"""Observations to features: the selected patches, then the other keys."""
 
 from __future__ import annotations
 
 import inspect
-from typing import Any, cast
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from gymnasium import spaces
-from gymnasium.vector.utils import batch_space, iterate
 
 from iap_gym import _checks
 from iap_gym.attention import PatchSelector
+from iap_gym.wrappers._spaces import checked, find_image, flat_box, flatten, flatten_batch
 
 FEATURES = ("centers", "patches", "both")
 ATTENTION_KEY = "attention"
-
-
-def find_image(space: spaces.Space, image_key: str | None) -> tuple[str | None, spaces.Box]:
-    """Find the image of an observation space.
-
-    Args:
-        space: a Box that is an image, or a Dict that holds one.
-        image_key: its key in the Dict; None finds the only image and is right for a Box.
-
-    Returns:
-        The key, None for a Box; and the image's space.
-
-    Raises:
-        ValueError: no image, several with ``image_key`` None, or an unknown key.
-    """
-    if isinstance(space, spaces.Dict):
-        if image_key is None:
-            images = [key for key, part in space.items() if _has_shape_of_image(part)]
-            if not images:
-                raise _checks.refuse("env", "an observation space with an image in it", space)
-            if len(images) > 1:
-                raise _checks.refuse("image_key", f"one of the images {images}", image_key)
-            image_key = images[0]
-        elif image_key not in space.spaces:
-            raise _checks.refuse("image_key", f"one of {list(space)}", image_key)
-        name = f"observation {image_key!r}"
-        return image_key, _check_image(name, space[image_key])
-    if image_key is not None:
-        raise _checks.refuse("image_key", "None, for the observation is no Dict", image_key)
-    return None, _check_image("observation", space)
-
-
-def _has_shape_of_image(space: spaces.Space) -> bool:
-    """Whether a space is taken for an image when the user names none: (H, W, C), or gray bytes."""
-    if not isinstance(space, spaces.Box):
-        return False
-    return len(space.shape) == 3 or (len(space.shape) == 2 and space.dtype == np.uint8)
-
-
-def _check_image(name: str, space: spaces.Space) -> spaces.Box:
-    if not isinstance(space, spaces.Box) or len(space.shape) not in (2, 3):
-        raise _checks.refuse(name, "an image, a Box of shape (H, W, C) or (H, W)", space)
-    bounded = bool((space.low >= 0).all() and (space.high <= 1).all())
-    if space.dtype != np.uint8 and not (np.issubdtype(space.dtype, np.floating) and bounded):
-        raise _checks.refuse(name, "an image of uint8, or of floats bounded by [0, 1]", space)
-    return space
 
 
 def make_selector(selector: Any, space: spaces.Box) -> PatchSelector:
@@ -107,8 +62,8 @@ class ObservationEncoder:
     ) -> None:
         self.features = _checks.one_of("features", features, FEATURES)
         self.keep_dict = _checks.boolean("keep_dict", keep_dict)
-        self.image_key, image = find_image(space, image_key)
-        self.selector = make_selector(selector, image)
+        self.image_key, self._image = find_image(space, image_key)
+        self.selector = make_selector(selector, self._image)
         self.last_indices: np.ndarray | None = None
         self._others: dict[str, spaces.Space] = {}
         if isinstance(space, spaces.Dict):
@@ -126,7 +81,7 @@ class ObservationEncoder:
         return spaces.Dict({ATTENTION_KEY: attention, **self._others})
 
     def _flat_space(self, attention: spaces.Box) -> spaces.Box:
-        parts = [attention, *(_flat_box(key, space) for key, space in self._others.items())]
+        parts = [attention, *(flat_box(key, space) for key, space in self._others.items())]
         with np.errstate(over="ignore"):  # bounds beyond float32 are infinite in it
             low = np.concatenate([part.low.astype(np.float32) for part in parts])
             high = np.concatenate([part.high.astype(np.float32) for part in parts])
@@ -146,26 +101,42 @@ class ObservationEncoder:
         if self.keep_dict:
             return self._with_others(attention, observations)
         others = (
-            _flatten_batch(space, observations[key], batch) for key, space in self._others.items()
+            flatten_batch(key, space, self._entry(observations, key), batch)
+            for key, space in self._others.items()
         )
         return np.concatenate([attention, *others], axis=1, dtype=np.float32)
 
     def encode_one(self, observation: Any) -> Any:
         """Encode one observation, to float32 (F,) or to a dict."""
-        attention = self._attend(self._image_of(observation), 1)[0]
+        attention = self._attend(np.asarray(self._image_of(observation))[None], 1)[0]
         if self.keep_dict:
             return self._with_others(attention, observation)
-        others = (_flatten(space, observation[key]) for key, space in self._others.items())
+        others = (
+            flatten(key, space, self._entry(observation, key))
+            for key, space in self._others.items()
+        )
         return np.concatenate([attention, *others], dtype=np.float32)
 
+    def _entry(self, observation: Any, key: str) -> Any:
+        if not isinstance(observation, Mapping) or key not in observation:
+            keys = list(observation) if isinstance(observation, Mapping) else type(observation)
+            raise _checks.refuse("observation", f"a dict with the key {key!r}", keys)
+        return observation[key]
+
     def _image_of(self, observation: Any) -> Any:
-        return observation if self.image_key is None else observation[self.image_key]
+        return observation if self.image_key is None else self._entry(observation, self.image_key)
 
     def _with_others(self, attention: np.ndarray, observation: Any) -> dict[str, Any]:
-        return {ATTENTION_KEY: attention, **{key: observation[key] for key in self._others}}
+        return {
+            ATTENTION_KEY: attention,
+            **{key: self._entry(observation, key) for key in self._others},
+        }
 
     def _attend(self, images: Any, batch: int) -> np.ndarray:
-        images = np.asarray(images).reshape(batch, *self.selector.image_shape)
+        # The shape first: a picture of the same size with its axes swapped would pass reshape.
+        name = "observation" if self.image_key is None else f"observation {self.image_key!r}"
+        images = checked(name, images, self._image.shape, batch)
+        images = images.reshape(batch, *self.selector.image_shape)
         indices = self.selector.select(images)
         self.last_indices = indices.cpu().numpy()
         parts: list[np.ndarray] = []
@@ -174,31 +145,3 @@ class ObservationEncoder:
         if self.features != "centers":
             parts.append(self.selector.patches(images, indices).flatten(1).cpu().numpy())
         return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
-
-
-def _flat_box(key: str, space: spaces.Space) -> spaces.Box:
-    """Return the flat Box that Gymnasium makes of a space.
-
-    Raises:
-        ValueError: it makes none, such as for a Sequence or a space that is not its own.
-    """
-    try:
-        flat = spaces.flatten_space(space)
-    except NotImplementedError:
-        flat = None
-    if not isinstance(flat, spaces.Box):
-        wanted = "a space that gymnasium can flatten to a Box (or use keep_dict)"
-        raise _checks.refuse(f"observation {key!r}", wanted, space)
-    return flat
-
-
-def _flatten(space: spaces.Space, value: Any) -> np.ndarray:
-    # An array, as _flat_box has let only spaces pass that flatten to a Box.
-    return np.asarray(cast("Any", spaces.flatten(space, value)))
-
-
-def _flatten_batch(space: spaces.Space, values: Any, batch: int) -> np.ndarray:
-    if isinstance(space, spaces.Box):
-        return np.asarray(values).reshape(batch, -1)
-    singles = iterate(batch_space(space, batch), values)
-    return np.stack([_flatten(space, value) for value in singles])

@@ -55,14 +55,18 @@ def test_zero_agent_lets_a_pole_fall():
 EVALUATION = Evaluation(
     "CartPole-v1",
     None,
-    (7, 8, 9),
-    {"trained": (3.0, 5.0, 10.0), "random": (1.0, 4.0, 4.0), "blind": (3.0, 5.0, 10.0)},
+    (7, 8, 9, 10, 11),
+    {
+        "trained": (3.0, 5.0, 10.0, 6.0, 6.0),
+        "random": (1.0, 4.0, 4.0, 3.0, 3.0),
+        "blind": (3.0, 5.0, 10.0, 6.0, 6.0),
+    },
 )
 
 
 def test_difference_is_paired():
     difference = EVALUATION.difference("random")
-    assert difference.mean == pytest.approx((2 + 1 + 6) / 3)
+    assert difference.mean == pytest.approx((2 + 1 + 6 + 3 + 3) / 5)
     assert 1 <= difference.low <= difference.mean <= difference.high <= 6
     same = EVALUATION.difference("blind")
     assert (same.low, same.mean, same.high) == (0, 0, 0)
@@ -78,6 +82,12 @@ def test_table_has_a_line_for_each_agent():
 @pytest.fixture
 def run(tmp_path):
     return Run.create(tmp_path / "<run>", TrainConfig(env="CartPole-v1"))
+
+
+def test_damaged_evaluation_is_refused_by_name(run):
+    run.evaluation_file.write_text('[{"env": 3}]')
+    with pytest.raises(ValueError, match="evaluation.json: expected what iap-gym evaluate wrote"):
+        load_evaluations(run)
 
 
 def test_evaluations_come_back(run):

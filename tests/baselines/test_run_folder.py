@@ -74,6 +74,7 @@ def test_metrics_that_are_no_table_of_numbers_are_refused(tmp_path, config):
         ({"env": "A", "workers": 0}, "workers: expected an integer >= 1, got 0"),
         ({"env": "A", "seed": -1}, "seed: expected an integer >= 0, got -1"),
         ({"env": "A", "env_kwargs": [1]}, "env_kwargs: expected a dict"),
+        ({"env": "A", "algo_kwargs": {"seed": 3}}, "algo_kwargs: expected no 'seed', which has a"),
     ],
 )
 def test_wrong_config_names_the_field(fields, message):

@@ -31,8 +31,14 @@ def test_same_numbers_give_the_same_interval():
     assert bootstrap_mean(values) == bootstrap_mean(values)
 
 
+def test_too_few_numbers_have_no_interval():
+    found = bootstrap_mean([1.0, 2.0, 3.0, 6.0])
+    assert (found.mean, found.low, found.high) == (3.0, None, None)
+    assert str(found) == "3.0"
+
+
 def test_constant_sample_is_a_point():
-    found = bootstrap_mean([3.0, 3.0, 3.0])
+    found = bootstrap_mean([3.0] * 5)
     assert (found.low, found.mean, found.high) == (3.0, 3.0, 3.0)
 
 

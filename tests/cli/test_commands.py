@@ -52,8 +52,17 @@ def test_tensorboard_holds_the_metrics(folder):
 
 def test_a_finished_run_resumes_to_itself(folder):
     before = Run.open(folder).weights_file.read_bytes()
+    events = sorted(Run.open(folder).tensorboard_dir.iterdir())
     assert cli.main(["train", "--resume", str(folder), "--no-progress"]) == 0
     assert Run.open(folder).weights_file.read_bytes() == before
+    assert sorted(Run.open(folder).tensorboard_dir.iterdir()) == events
+
+
+def test_a_run_cannot_be_shortened(folder, capsys):
+    before = Run.open(folder).config_file.read_bytes()
+    assert cli.main(["train", "--resume", str(folder), "--timesteps", "100"]) == 2
+    assert "--timesteps: expected at least the 300 steps" in capsys.readouterr().err
+    assert Run.open(folder).config_file.read_bytes() == before
 
 
 def test_a_longer_run_is_the_run_that_was_stopped_and_resumed(folder, tmp_path):
@@ -78,14 +87,14 @@ def test_a_second_run_never_overwrites_the_first(folder, capsys):
 
 def test_evaluate_watch_and_plot_complete_the_folder(folder, capsys):
     path = str(folder)
-    assert cli.main(["evaluate", path, "--episodes", "3", "--workers", "2"]) == 0
+    assert cli.main(["evaluate", path, "--episodes", "5", "--workers", "2"]) == 0
     out = capsys.readouterr().out
     assert re.search(r"trained +-?[\d.]+ \[", out)
     content = json.loads((folder / "evaluation.json").read_text())
     assert [evaluation["split"] for evaluation in content] == ["train", "val"]
     for evaluation in content:
         assert set(evaluation["returns"]) == {"trained", "random", "zero", "blind"}
-        assert all(len(values) == 3 for values in evaluation["returns"].values())
+        assert all(len(values) == 5 for values in evaluation["returns"].values())
     assert cli.main(["watch", path]) == 0
     frames = list(read_video(folder / "film.mp4"))
     assert len(frames) == 50  # 1000 / action_repeat, one frame for every action
@@ -116,6 +125,7 @@ def test_plot_of_several_runs_asks_for_a_file(folder, capsys, tmp_path):
 
 def test_damaged_checkpoint_is_refused_by_name(folder, capsys, tmp_path):
     run = Run.create(tmp_path / "broken", Run.open(folder).config())
+    run.write_metrics([{"timesteps": 1}])
     run.checkpoint_file.write_bytes(Run.open(folder).checkpoint_file.read_bytes()[:500])
     assert cli.main(["evaluate", str(run.path)]) == 2
     assert "checkpoint.zip" in capsys.readouterr().err

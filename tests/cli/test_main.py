@@ -1,6 +1,8 @@
 """Exit codes and the one line that a user's mistake gets."""
 
-import gymnasium
+import subprocess
+import sys
+
 import pytest
 
 from iap_gym.cli import main as cli
@@ -22,8 +24,13 @@ WRONG = [
     ["train", "--env", "CartPole-v1", "--algo-kwargs", "sigma=-1"],
     ["train", "--env", "CartPole-v1", "--algo-kwargs", "population_size=5"],
     ["train", "--env", "CartPole-v1", "--selector", "patch_size=2"],
+    ["train", "--env", "CartPole-v1", "--algo-kwargs", "seed=2"],
+    ["train", "--env", "CartPole-v1", "--algo-kwargs", "sigma=2", "sigma=3"],
+    ["train", "--env", "a b"],
     ["train", "--env", "iap_gym/DistractingWalkerWalk-v0", "--env-kwargs", "difficulty=brutal"],
+    ["train", "--env", "iap_gym/DistractingWalkerWalk-v0", "--env-kwargs", "background="],
     ["train", "--env", "iap_gym/DistractingWalkerWalk-v0", "--selector", "patch_size=999"],
+    ["train", "--env", "iap_gym/DistractingWalkerWalk-v0", "--selector", "patch=9"],
     ["train", "--resume", "nowhere"],
     ["train", "--resume", "nowhere", "--env", "CartPole-v1"],
     ["train", "--resume", "nowhere", "--env-kwargs", "height=3"],
@@ -60,13 +67,45 @@ def test_list_prints_every_id(capsys):
     assert printed == {entry.id for entry in ENTRIES}
 
 
-def test_absent_extra_is_a_failure_in_one_line(capsys, monkeypatch):
-    def absent(module, extra):
-        raise gymnasium.error.DependencyNotInstalled(f'run `pip install "iap-gym[{extra}]"`')
+@pytest.mark.parametrize("module", ["torch", "safetensors", "tqdm", "matplotlib"])
+def test_absent_extra_is_a_failure_in_one_line(module):
+    # None in sys.modules is how Python itself marks what cannot be imported.
+    code = (
+        f"import sys; sys.modules[{module!r}] = None\n"
+        "from iap_gym.cli.main import main\n"
+        "sys.exit(main(['train', '--env', 'CartPole-v1']))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    line = f'iap-gym train: {module} is not installed, run `pip install "iap-gym[baselines]"`\n'
+    assert done.stderr == line
 
-    monkeypatch.setattr("iap_gym.cli.train.require", absent)
-    assert cli.main(["train", "--env", "CartPole-v1"]) == 1
-    assert capsys.readouterr().err == 'iap-gym train: run `pip install "iap-gym[baselines]"`\n'
+
+def test_environment_that_fails_in_its_own_way_gets_one_line(capsys, tmp_path, monkeypatch):
+    (tmp_path / "broken_env.py").write_text(
+        "import gymnasium\n"
+        "def make():\n    return {}['sky']\n"
+        "gymnasium.register('Broken-v0', make)\n"
+        "gymnasium.register('Later-v0', lambda: Later())\n"
+        "class Later(gymnasium.Env):\n"
+        "    observation_space = gymnasium.spaces.Box(-1, 1, (2,))\n"
+        "    action_space = gymnasium.spaces.Discrete(2)\n"
+        "    def reset(self, *, seed=None, options=None):\n        return {}['sea']\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", sys.path.copy())
+    for words in (["Broken-v0"], ["Later-v0"], ["Later-v0", "--workers", "2", "--run", "two"]):
+        words = ["train", "--env", f"broken_env:{words[0]}", "--no-progress", *words[1:]]
+        assert cli.main(words) == 1
+        err = capsys.readouterr().err
+        assert err.count("\n") == 1
+        assert "KeyError" in err
+        assert "Traceback" not in err
+
+
+def test_module_that_is_not_there_is_a_bad_argument(capsys):
+    assert cli.main(["train", "--env", "no_such_module:Env-v0"]) == 2
+    assert "--env: expected module:id with a module" in capsys.readouterr().err
 
 
 def test_later_commands_are_refused_by_name(capsys):

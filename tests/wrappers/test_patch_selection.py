@@ -321,3 +321,54 @@ def test_make_vec_with_the_vector_wrapper():
     assert observations.shape == (2, 6)
     assert envs.last_indices.shape == (2, 3)
     envs.close()
+
+
+class Swapped(gymnasium.Env):
+    """Says (32, 48, 3) and a vector of 4, and gives what the arguments say."""
+
+    observation_space = spaces.Dict(
+        image=spaces.Box(0, 255, (32, 48, 3), np.uint8),
+        kind=spaces.Discrete(3),
+        vector=spaces.Box(-1, 1, (4,), np.float32),
+    )
+    action_space = spaces.Discrete(2)
+
+    def __init__(self, **parts):
+        self.parts = parts
+
+    def reset(self, *, seed=None, options=None):
+        return self.parts, {}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"image": np.zeros((48, 32, 3), np.uint8)}, r"'image': expected shape \(32, 48, 3\), got"),
+        ({"image": np.zeros((3, 32, 48), np.uint8)}, r"'image': expected shape \(32, 48, 3\), got"),
+        ({"image": np.zeros((32, 40, 3), np.uint8)}, r"'image': expected shape \(32, 48, 3\), got"),
+        ({"vector": np.zeros(3, np.float32)}, r"'vector': expected shape \(4,\), got \(3,\)"),
+        ({"kind": 7}, "'kind': expected one of Discrete"),
+        ({"image": None}, "'image': expected shape"),
+    ],
+)
+def test_observation_that_breaks_its_space_is_refused(change, message):
+    good = {
+        "image": np.zeros((32, 48, 3), np.uint8),
+        "kind": 1,
+        "vector": np.zeros(4, np.float32),
+    }
+    env = IAPObservation(Swapped(**good), {"patch_size": 4})
+    assert env.reset()[0].shape == env.observation_space.shape
+    with pytest.raises(ValueError, match=message):
+        IAPObservation(Swapped(**{**good, **change}), {"patch_size": 4}).reset()
+    missing = {key: value for key, value in good.items() if key not in change}
+    with pytest.raises(ValueError, match="observation: expected a dict with the key"):
+        IAPObservation(Swapped(**missing), {"patch_size": 4}).reset()
+
+
+def test_channels_first_is_named():
+    class ChannelsFirst(gymnasium.Env):
+        observation_space = spaces.Box(0, 255, (3, 32, 48), np.uint8)
+
+    with pytest.raises(ValueError, match=r"\(H, W, C\), got '\(3, 32, 48\), which looks like"):
+        IAPObservation(ChannelsFirst(), {"patch_size": 2})

@@ -1,9 +1,13 @@
 """Evolution strategies: search over the numbers of a policy by rollouts, without gradients.
 
 Each file has one part: ``optimizer`` (numbers only), ``policies`` (observations to actions),
-``rollout`` (one episode), ``evaluators`` (many, in this process or in others), ``algorithm`` (all
-of it together), ``checkpoint`` and ``callbacks``.
+``rollout`` (one episode), ``evaluation`` and ``processes`` (many, here or in workers),
+``algorithm`` (all of it together), ``checkpoint`` and ``callbacks``.
 """
+
+from iap_gym._optional import need
+
+need("baselines", "torch", "safetensors", "cloudpickle")
 
 from iap_gym.baselines.evolution.algorithm import EvolutionStrategies
 from iap_gym.baselines.evolution.callbacks import CheckpointCallback

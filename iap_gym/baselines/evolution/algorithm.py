@@ -86,6 +86,9 @@ class EvolutionStrategies:
         env_kwargs: Mapping[str, Any] | None = None,
         verbose: int = 0,
     ) -> None:
+        for name, arguments in (("policy_kwargs", policy_kwargs), ("env_kwargs", env_kwargs)):
+            if not isinstance(arguments, Mapping | None):
+                raise _checks.refuse(name, "a dict of arguments or None", arguments)
         config = EvolutionConfig(
             policy=policy,
             population_size=population_size,

@@ -12,7 +12,7 @@ from iap_gym import _checks
 from iap_gym.baselines.evolution.optimizer import even
 from iap_gym.baselines.evolution.policies import POLICIES
 
-EVALUATORS = ("inline", "processes", "ray")
+EVALUATORS = ("inline", "processes")
 # How far candidates share seeds, and the shaping of the fitness that fits (optimizer.SHAPINGS).
 COMMON_SEEDS = {"generation": "population", "pair": "pairs"}
 
@@ -58,12 +58,12 @@ class EvolutionConfig:
         _checks.real("sigma", self.sigma, 0.0, exclusive=True)
         _checks.real("learning_rate", self.learning_rate, 0.0, exclusive=True)
         _checks.real("weight_decay", self.weight_decay, 0.0)
-        _checks.one_of("evaluator", self.evaluator, EVALUATORS)
         if self.evaluator == "ray":
             raise ValueError(
                 "evaluator: 'ray' comes with a later release, "
                 "expected 'inline' or 'processes' until then"
             )
+        _checks.one_of("evaluator", self.evaluator, EVALUATORS)
         _checks.integer("num_workers", self.num_workers, 1)
         _checks.integer("episodes_per_candidate", self.episodes_per_candidate, 1)
         _checks.one_of("common_seeds", self.common_seeds, COMMON_SEEDS)

@@ -5,8 +5,7 @@ Letters: B batch, H, W, C image, l selected patches, M features.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,6 +13,8 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from iap_gym import _checks
+from iap_gym.baselines.evolution.observations import rows
+from iap_gym.wrappers._spaces import find_image, flat_box, flatten_batch, is_image
 
 Array = NDArray[np.float32]
 State = tuple[Array, ...]
@@ -45,25 +46,20 @@ class Features(Protocol):
 
 
 class VectorFeatures:
-    """The numbers of a Box, or of the Boxes of a Dict in key order, as they are.
+    """The numbers of a space, or of the parts of a Dict in key order, as Gymnasium flattens them.
 
     Args:
-        space: Box, or Dict of Boxes, whose images are left out.
+        space: Box, Discrete and so on, or a Dict of such, whose images are left out.
 
     Raises:
-        ValueError: another space.
+        ValueError: a space that Gymnasium does not flatten to a Box.
     """
 
     def __init__(self, space: spaces.Space[Any]) -> None:
-        self._keys: list[str] | None = None
-        boxes = [space]
-        if isinstance(space, spaces.Dict):
-            self._keys = [key for key, box in space.spaces.items() if not is_image(box)]
-            boxes = [space.spaces[key] for key in self._keys]
-        for box in boxes:
-            if not isinstance(box, spaces.Box):
-                raise _checks.refuse("observation_space", "Box or a Dict of Boxes", space)
-        self.size = sum(math.prod(box.shape or ()) for box in boxes)
+        self._is_dict = isinstance(space, spaces.Dict)
+        parts = space.spaces if isinstance(space, spaces.Dict) else {"": space}
+        self._parts = {key: part for key, part in parts.items() if not is_image(part)}
+        self.size = sum(flat_box(key, part).shape[0] for key, part in self._parts.items())
 
     def initial_state(self, batch: int) -> State:
         """Return no state."""
@@ -72,10 +68,12 @@ class VectorFeatures:
 
     def read(self, observations: Any, state: State) -> tuple[Array, State]:
         """Return the numbers, (B, M) float32."""
-        keys = self._keys
-        parts = [observations] if keys is None else [observations[key] for key in keys]
-        flat = [np.asarray(part, np.float32).reshape(len(part), -1) for part in parts]
-        return flat[0] if len(flat) == 1 else np.concatenate(flat, axis=1), state
+        batch = rows(observations)
+        flat = [
+            flatten_batch(key, part, observations[key] if self._is_dict else observations, batch)
+            for key, part in self._parts.items()
+        ]
+        return np.concatenate(flat, axis=1, dtype=np.float32), state
 
 
 class ImageFeatures:
@@ -88,7 +86,7 @@ class ImageFeatures:
     the last centres (B, 2l) and whether there are any (B, 1), else none.
 
     Args:
-        space: Box (H, W, C), or a Dict with such an image.
+        space: Box (H, W, C) or gray (H, W), or a Dict with such an image.
         image_key: the image of the Dict; None where there is one only.
         selector: arguments of ``iap_gym.attention.PatchSelector`` without the shape.
         velocity: "previous" or None.
@@ -106,18 +104,14 @@ class ImageFeatures:
         velocity: str | None,
         velocity_gain: float,
     ) -> None:
-        from iap_gym.attention import PatchSelector  # torch, needed for images only
+        from iap_gym.wrappers._encoding import make_selector  # torch, needed for images only
 
-        self._key = _find_image(space, image_key)
+        self._key, image = find_image(space, image_key)
         self._vectors: VectorFeatures | None = None
-        image = space
         if isinstance(space, spaces.Dict):
-            assert self._key is not None
-            image = space.spaces[self._key]
             vectors = VectorFeatures(space)
             self._vectors = vectors if vectors.size else None
-        assert image.shape is not None
-        self.selector = PatchSelector(image.shape, **selector)
+        self.selector = make_selector(dict(selector), image)
         self._velocity = _checks.one_of("velocity", velocity, VELOCITIES) is not None
         self._gain = np.float32(_checks.real("velocity_gain", velocity_gain))
         every_patch = np.arange(self.selector.num_patches)[None]
@@ -137,6 +131,7 @@ class ImageFeatures:
     def read(self, observations: Any, state: State) -> tuple[Array, State]:
         """Return the features (B, M) and the next state."""
         images = observations if self._key is None else observations[self._key]
+        images = np.asarray(images).reshape(-1, *self.selector.image_shape)
         # Renderers hand out images with negative strides, which torch refuses.
         indices = self.selector.select(np.ascontiguousarray(images))
         self.last_indices = np.asarray(indices)
@@ -151,32 +146,7 @@ class ImageFeatures:
         return np.concatenate(parts, axis=1), state
 
 
-def is_image(space: spaces.Space[Any]) -> bool:
-    """Say whether a space holds images: Box (H, W, C), uint8, or float within [0, 1]."""
-    if not isinstance(space, spaces.Box) or len(space.shape) != 3:
-        return False
-    if space.dtype == np.uint8:
-        return True
-    is_float = np.issubdtype(space.dtype, np.floating)
-    return bool(is_float and space.low.min() >= 0 and space.high.max() <= 1)
-
-
 def has_image(space: spaces.Space[Any]) -> bool:
     """Say whether a space is an image, or a Dict with one."""
-    inner: Sequence[spaces.Space[Any]] = [space]
-    if isinstance(space, spaces.Dict):
-        inner = list(space.spaces.values())
-    return any(is_image(s) for s in inner)
-
-
-def _find_image(space: spaces.Space[Any], image_key: str | None) -> str | None:
-    if not isinstance(space, spaces.Dict):
-        if image_key is not None:
-            raise _checks.refuse("image_key", "None, as the observation is no Dict", image_key)
-        return None
-    keys = [key for key, inner in space.spaces.items() if is_image(inner)]
-    if image_key is None and len(keys) == 1:
-        return keys[0]
-    if image_key not in keys:
-        raise _checks.refuse("image_key", f"one of the images {keys}", image_key)
-    return image_key
+    parts = space.spaces.values() if isinstance(space, spaces.Dict) else [space]
+    return any(is_image(part) for part in parts)

@@ -21,6 +21,7 @@ from iap_gym.baselines.evolution.action_heads import make_head
 from iap_gym.baselines.evolution.controllers import Controller
 from iap_gym.baselines.evolution.features import (
     DEFAULT_SELECTOR,
+    VELOCITIES,
     Features,
     ImageFeatures,
     VectorFeatures,
@@ -48,10 +49,10 @@ class EvolutionPolicy(ABC):
     (layer by layer: the matrix (out, in) row by row, the bias).
 
     Args:
-        observation_space: Box or Dict of Boxes.
+        observation_space: Box, another space that Gymnasium flattens, or a Dict of such.
         action_space: Box, Discrete, MultiDiscrete or MultiBinary (see ``action_heads``).
-        selector: arguments of ``PatchSelector`` without the image's shape; None means patches of
-            4x4, of which ReLU attention with d_qk 4 selects 10, on pixels/255 - 0.5.
+        selector: arguments of ``PatchSelector`` without the image's shape, over the defaults
+            ``patch_size=4, num_selected=10, d_qk=4, kernel="relu", pixel_offset=0.5``.
         image_key: which image of a Dict; None where there is one only.
         velocity: "previous" adds the change of the selected places, None does not.
         velocity_gain: factor on that change.
@@ -73,14 +74,15 @@ class EvolutionPolicy(ABC):
         velocity_gain: float = 5.0,
         selector_seed: int = 0,
     ) -> None:
+        if selector is not None and not isinstance(selector, Mapping):
+            raise _checks.refuse("selector", "a dict of arguments of PatchSelector", selector)
+        _checks.one_of("velocity", velocity, VELOCITIES)
+        _checks.real("velocity_gain", velocity_gain)
         self.observation_space = observation_space
         self.action_space = action_space
         self._image: ImageFeatures | None = None
         if has_image(observation_space):
-            arguments = {
-                "seed": selector_seed,
-                **(DEFAULT_SELECTOR if selector is None else selector),
-            }
+            arguments = {"seed": selector_seed, **DEFAULT_SELECTOR, **(selector or {})}
             self._image = ImageFeatures(
                 observation_space, image_key, arguments, velocity, velocity_gain
             )

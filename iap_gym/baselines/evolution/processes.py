@@ -98,7 +98,8 @@ class ProcessEvaluator(Evaluator):
                     if job is not None:
                         waiting.appendleft(job)
                 elif isinstance(message, Failed):
-                    raise EvaluationError(_explain(worker.job) + f" failed:\n{message.trace}")
+                    where = _explain(worker.job)
+                    raise EvaluationError(f"{where} failed: {message.summary}\n{message.trace}")
                 elif isinstance(message, Done):
                     results[message.place] = (message.total_reward, message.length)
                     worker.job = None

@@ -42,6 +42,7 @@ class Failed(NamedTuple):
     """What a job, or the start (place None), raised."""
 
     place: tuple[int, int] | None
+    summary: str
     trace: str
 
 
@@ -62,8 +63,8 @@ def work(connection: Connection, payload: bytes, environment: dict[str, str]) ->
     try:
         source, policy, max_steps = cloudpickle.loads(payload)
         env = source.make()
-    except Exception:
-        connection.send(Failed(None, traceback.format_exc()))
+    except Exception as error:
+        connection.send(Failed(None, repr(error), traceback.format_exc()))
         return
     if "torch" in sys.modules:
         sys.modules["torch"].set_num_threads(1)
@@ -79,8 +80,8 @@ def _run(job: Job, env: Any, policy: Any, max_steps: int | None) -> Done | Faile
     try:
         policy.set_vector(job.vector)
         return Done(job.place, *run_episode(env, policy, job.seed, max_steps))
-    except Exception:
-        return Failed(job.place, traceback.format_exc())
+    except Exception as error:
+        return Failed(job.place, repr(error), traceback.format_exc())
 
 
 def _die_with_parent() -> None:

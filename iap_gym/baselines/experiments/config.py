@@ -10,6 +10,16 @@ from typing import Any, Self
 from iap_gym import _checks
 
 ALGORITHMS = ("es",)
+# What the algorithm takes too, but the config says elsewhere.
+FIELDS_OF_THEIR_OWN = (
+    "policy",
+    "env",
+    "env_kwargs",
+    "policy_kwargs",
+    "seed",
+    "evaluator",
+    "num_workers",
+)
 
 
 @dataclass(frozen=True)
@@ -49,6 +59,11 @@ class TrainConfig:
         for name in ("env_kwargs", "policy_kwargs", "algo_kwargs"):
             if not isinstance(getattr(self, name), dict):
                 raise _checks.refuse(name, "a dict of arguments", getattr(self, name))
+        for name in FIELDS_OF_THEIR_OWN:
+            if name in self.algo_kwargs:
+                raise _checks.refuse(
+                    "algo_kwargs", f"no {name!r}, which has a field of its own", name
+                )
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields as JSON values."""

@@ -17,7 +17,7 @@ from iap_gym.baselines.evolution.rollout import Actor, run_episode
 from iap_gym.baselines.experiments.agents import RandomAgent, ZeroAgent
 from iap_gym.baselines.experiments.loading import load_agent, make_env
 from iap_gym.baselines.experiments.run import Run
-from iap_gym.baselines.experiments.statistics import Mean, bootstrap_mean
+from iap_gym.baselines.experiments.statistics import FEWEST, Mean, bootstrap_mean
 
 KINDS = ("trained", "random", "zero", "blind")
 # Episodes are seeded FIRST_SEED, FIRST_SEED + 1, ...; training draws its seeds from the whole
@@ -154,15 +154,26 @@ def load_evaluations(run: Run) -> list[Evaluation]:
     """Read the evaluations of a run; none yet gives an empty list."""
     if not run.evaluation_file.is_file():
         return []
-    content = json.loads(run.evaluation_file.read_text(encoding="utf-8"))
-    return [Evaluation.from_json(fields) for fields in content]
+    try:
+        content = json.loads(run.evaluation_file.read_text(encoding="utf-8"))
+        return [Evaluation.from_json(fields) for fields in content]
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise ValueError(
+            f"{run.evaluation_file}: expected what iap-gym evaluate wrote, {error!r}"
+        ) from None
+
+
+def enough(evaluation: Evaluation) -> bool:
+    """Whether there are episodes enough for intervals."""
+    return len(evaluation.seeds) >= FEWEST
 
 
 def table(evaluation: Evaluation) -> str:
     """Lay an evaluation out as lines of text."""
     where = f", {evaluation.split} backgrounds" if evaluation.split else ""
     lines = [
-        f"{evaluation.env}{where}, {len(evaluation.seeds)} episodes, 95 % bootstrap intervals",
+        f"{evaluation.env}{where}, {len(evaluation.seeds)} episodes, "
+        + ("95 % bootstrap intervals" if enough(evaluation) else "too few for intervals"),
         f"{'agent':<9}{'mean return':<26}trained minus it",
     ]
     for kind in evaluation.returns:

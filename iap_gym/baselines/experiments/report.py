@@ -72,6 +72,12 @@ def write_report(run: Run) -> None:
             f"{len(metrics['timesteps'])} generations, {metrics['seconds'].sum():.0f} s, "
             f"seed {config.seed}.</p>"
         )
+        cut = config.algo_kwargs.get("max_episode_steps")
+        if cut is not None:
+            parts.append(
+                f'<p class="note">Episodes are cut at {cut} steps in training, so that its returns '
+                "are smaller than those of the evaluation.</p>"
+            )
     evaluations = load_evaluations(run)
     if evaluations:
         parts.append("<h2>Evaluation</h2>")

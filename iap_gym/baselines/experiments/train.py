@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
 from typing import Any
@@ -100,13 +101,12 @@ def train(run: Run, progress: bool = False) -> float:
         algorithm = EvolutionStrategies.load(run.checkpoint_file, **workers_of(config))
     else:
         algorithm = build(config)
-    recorder = Recorder(run, algorithm, progress)
     try:
         remaining = config.total_timesteps - algorithm.num_timesteps
         if remaining > 0:
-            algorithm.learn(remaining, callback=recorder, reset_num_timesteps=False)
+            with contextlib.closing(Recorder(run, algorithm, progress)) as recorder:
+                algorithm.learn(remaining, callback=recorder, reset_num_timesteps=False)
         algorithm.policy.save_weights(run.weights_file)
     finally:
-        recorder.close()
         algorithm.close()
     return time.monotonic() - begin

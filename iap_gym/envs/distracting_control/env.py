@@ -125,7 +125,7 @@ class DistractingControlEnv(gymnasium.Env[Any, NDArray[np.float32]]):
         alpha = _checks.real("background_alpha", background_alpha, 0)
         if alpha > 1:
             raise _checks.refuse("background_alpha", "a number in [0, 1]", background_alpha)
-        if not isinstance(background, str | os.PathLike | None):
+        if not isinstance(background, str | os.PathLike | None) or background == "":
             raise _checks.refuse("background", "a path or None", background)
 
         self.domain, self.task = domain, task

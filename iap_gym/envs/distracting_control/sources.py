@@ -106,7 +106,7 @@ def _from_folder(path: Path, split: str) -> list[Clip]:
 
 
 def _from_video(path: Path, split: str) -> Clip:
-    frames = VideoFrames(path)
+    frames = _frames(path)
     train, val = _divide(len(frames))
     if split == "val" and not val:
         raise ValueError(f"background: {str(path)!r} has one frame, none is left for val")
@@ -115,8 +115,15 @@ def _from_video(path: Path, split: str) -> Clip:
 
 
 def _whole_video(path: Path) -> Clip:
-    frames = VideoFrames(path)
+    frames = _frames(path)
     return VideoClip(path.name, path, frames, 0, len(frames))
+
+
+def _frames(path: Path) -> VideoFrames:
+    try:
+        return VideoFrames(path)
+    except ValueError as error:
+        raise ValueError(f"background: {error}") from error
 
 
 def _from_folders(folders: Iterable[Path]) -> list[Clip]:
