@@ -8,6 +8,7 @@ import gymnasium
 
 from iap_gym import _checks
 from iap_gym.baselines.evolution import EvolutionStrategies
+from iap_gym.baselines.evolution.env_source import resolve
 from iap_gym.baselines.experiments.agents import Agent
 from iap_gym.baselines.experiments.config import TrainConfig
 from iap_gym.baselines.experiments.run import Run
@@ -16,8 +17,9 @@ SPLITS = ("train", "val")
 
 
 def has_splits(env_id: str) -> bool:
-    """Whether an environment has train and val backgrounds."""
-    return gymnasium.spec(env_id).entry_point == (
+    """Whether an environment, named by an id or module:id, has train and val backgrounds."""
+    spec = resolve(env_id).spec
+    return spec is not None and spec.entry_point == (
         "iap_gym.envs.distracting_control:make_distracting_control"
     )
 
