@@ -51,6 +51,7 @@ format: setup
 
 bench: setup
 	$(BIN)/python benchmarks/distracting.py
+	$(BIN)/python benchmarks/attention.py
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info runs/demo

@@ -1,7 +1,8 @@
-"""Finite feature maps of kernels: E[query(x) · key(y)] = kernel(x, y).
+"""Finite feature maps of the kernels that ``PatchSelector`` attends with.
 
 These are the plain definitions. ``importance`` sums the same kernels over all queries of an image
-without forming the features of the hybrid one, and without overflow.
+without forming the features of the hybrid one, and without overflow. Maps of other kernels are in
+``projection_maps`` and ``fourier_maps``.
 """
 
 from __future__ import annotations
@@ -9,41 +10,10 @@ from __future__ import annotations
 import math
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from iap_gym import _checks
-from iap_gym.attention.orthogonal import orthogonal_gaussian, own_generator
-
-
-class FeatureMap(nn.Module):
-    """A pair of maps of vectors (..., dim) to features (..., num_features), and their kernel.
-
-    Attributes:
-        dim: size of an input vector.
-        num_features: size of a feature vector.
-    """
-
-    num_features: int
-
-    def __init__(self, dim: int) -> None:
-        super().__init__()
-        self.dim = _checks.integer("dim", dim, 1)
-
-    def query(self, x: Tensor) -> Tensor:
-        """Map queries (..., dim) to features (..., num_features)."""
-        raise NotImplementedError
-
-    def key(self, x: Tensor) -> Tensor:
-        """Map keys (..., dim) to features (..., num_features)."""
-        return self.query(x)
-
-    def kernel(self, x: Tensor, y: Tensor) -> Tensor:
-        """Evaluate the exact kernel of x (..., dim) and y (..., dim); leading sizes broadcast."""
-        raise NotImplementedError
-
-    def _check(self, x: Tensor) -> None:
-        if x.shape[-1:] != (self.dim,):
-            raise _checks.refuse("x", f"a tensor of shape (..., {self.dim})", tuple(x.shape))
+from iap_gym.attention.base import FeatureMap, RandomFeatureMap, project, signs
 
 
 class ReLUFeatures(FeatureMap):
@@ -64,44 +34,31 @@ class ReLUFeatures(FeatureMap):
 
     def kernel(self, x: Tensor, y: Tensor) -> Tensor:
         """Return relu(x) · relu(y), shape (...)."""
-        self._check(x)
-        self._check(y)
+        self._check(x, y)
         return (x.relu() * y.relu()).sum(-1)
 
 
-class _SoftmaxFeatures(FeatureMap):
-    """A map that draws ``omega`` and estimates the softmax kernel exp(x · y)."""
+class _SoftmaxFeatures(RandomFeatureMap):
+    """A map that draws ``omega`` (m, dim) and estimates the softmax kernel exp(x · y)."""
 
     omega: Tensor
 
-    def __init__(
-        self, dim: int, num_samples: int, orthogonal: bool, generator: torch.Generator | None
-    ) -> None:
-        super().__init__(dim)
+    def __init__(self, dim: int, num_samples: int, orthogonal: bool) -> None:
+        super().__init__(dim, orthogonal)
         self.num_samples = _checks.integer("num_samples", num_samples, 1)
-        self.orthogonal = _checks.boolean("orthogonal", orthogonal)
-        self.register_buffer("omega", self._draw(self.num_samples, generator))
 
-    def _draw(self, rows: int, generator: torch.Generator | None) -> Tensor:
-        generator = own_generator() if generator is None else generator
-        if self.orthogonal:
-            return orthogonal_gaussian(rows, self.dim, generator)
-        return torch.randn(rows, self.dim, generator=generator)
-
-    def redraw(self, generator: torch.Generator | None = None) -> None:
-        """Draw the random samples anew, in place; ``generator`` as in the constructor."""
-        self.omega.copy_(self._draw(self.num_samples, generator))
+    def _draw(self, generator: torch.Generator) -> dict[str, Tensor]:
+        return {"omega": self._gaussian(self.num_samples, generator)}
 
     def kernel(self, x: Tensor, y: Tensor) -> Tensor:
         """Return the softmax kernel exp(x · y), shape (...)."""
-        self._check(x)
-        self._check(y)
+        self._check(x, y)
         return (x * y).sum(-1).exp()
 
     def _project(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Return omega · x, (..., m), and |x|²/2, (..., 1)."""
         self._check(x)
-        return x @ self.omega.to(x.dtype).T, x.square().sum(-1, keepdim=True) / 2
+        return project(x, self.omega), x.square().sum(-1, keepdim=True) / 2
 
 
 class PositiveFeatures(_SoftmaxFeatures):
@@ -131,9 +88,10 @@ class PositiveFeatures(_SoftmaxFeatures):
         orthogonal: bool = True,
         generator: torch.Generator | None = None,
     ) -> None:
-        super().__init__(dim, num_samples, orthogonal, generator)
+        super().__init__(dim, num_samples, orthogonal)
         self.symmetric = _checks.boolean("symmetric", symmetric)
         self.num_features = self.num_samples * (2 if symmetric else 1)
+        self._register(generator)
 
     def query(self, x: Tensor) -> Tensor:
         """Map (..., dim) to features (..., num_features), all positive."""
@@ -168,8 +126,9 @@ class TrigonometricFeatures(_SoftmaxFeatures):
         orthogonal: bool = True,
         generator: torch.Generator | None = None,
     ) -> None:
-        super().__init__(dim, num_samples, orthogonal, generator)
+        super().__init__(dim, num_samples, orthogonal)
         self.num_features = 2 * self.num_samples
+        self._register(generator)
 
     def query(self, x: Tensor) -> Tensor:
         """Map (..., dim) to features (..., num_features)."""
@@ -212,17 +171,14 @@ class HybridFeatures(_SoftmaxFeatures):
         orthogonal: bool = True,
         generator: torch.Generator | None = None,
     ) -> None:
-        generator = own_generator() if generator is None else generator
-        super().__init__(dim, num_samples, orthogonal, generator)
+        super().__init__(dim, num_samples, orthogonal)
         self.num_sign_samples = _checks.integer("num_sign_samples", num_sign_samples, 1)
         self.num_features = 3 * self.num_samples * (1 + self.num_sign_samples)
-        self.register_buffer("xi", self._draw(self.num_sign_samples, generator))
+        self._register(generator)
 
-    def redraw(self, generator: torch.Generator | None = None) -> None:
-        """Draw omega and xi anew, in place; ``generator`` as in the constructor."""
-        generator = own_generator() if generator is None else generator
-        super().redraw(generator)
-        self.xi.copy_(self._draw(self.num_sign_samples, generator))
+    def _draw(self, generator: torch.Generator) -> dict[str, Tensor]:
+        xi_rows = self.num_sign_samples
+        return {**super()._draw(generator), "xi": self._gaussian(xi_rows, generator)}
 
     def query(self, x: Tensor) -> Tensor:
         """Map queries (..., dim) to features (..., num_features)."""
@@ -238,11 +194,11 @@ class HybridFeatures(_SoftmaxFeatures):
         waves = torch.cat([projected.sin(), projected.cos()], dim=-1)
         trigonometric = waves * (half_square.exp() / math.sqrt(m))
         positive = (projected - half_square).exp() / math.sqrt(m)
-        signs = torch.where(x @ self.xi.to(x.dtype).T >= 0, 1.0, -1.0).to(x.dtype) / math.sqrt(r)
+        agreement = signs(x, self.xi) / math.sqrt(r)
         blocks = [
             trigonometric,
             positive,
-            (trigonometric[..., :, None] * signs[..., None, :]).flatten(-2),
-            last_sign * (positive[..., :, None] * signs[..., None, :]).flatten(-2),
+            (trigonometric[..., :, None] * agreement[..., None, :]).flatten(-2),
+            last_sign * (positive[..., :, None] * agreement[..., None, :]).flatten(-2),
         ]
         return torch.cat(blocks, dim=-1) / math.sqrt(2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -91,19 +92,36 @@ def working_dtype(
         largest_r = 0.0 if r is None else float(r.abs().max())
     rows = cast("NDArray[np.float64]", bounds.cpu().numpy())
     lengths = [math.hypot(*row) * scaling.factor for row in rows]
+    fits = fits_float32(lengths, largest_r, scaling, exponential)
+    return torch.float32 if fits else torch.float64
+
+
+def fits_float32(
+    lengths: Sequence[float], largest_r: float, scaling: Scaling, exponential: bool
+) -> bool:
+    """Say whether float32 can hold the queries and keys of every image.
+
+    Args:
+        lengths: bounds of the lengths of queries and of keys over all images.
+        largest_r: the largest absolute number of r, 0 without.
+        scaling: of queries and keys.
+        exponential: as in ``working_dtype``.
+
+    Raises:
+        ValueError: a number is not finite, since a weight is not.
+    """
     if not math.isfinite(sum(lengths) + largest_r):
         raise _checks.refuse("weights of the selector", "finite numbers", "inf or NaN")
     exponent = 0.0
     if exponential:
         unit = scaling.name == "unit"
         exponent = math.sqrt(scaling.query_size) if unit else max(lengths) ** 2
-    fits = (
+    return (
         max(lengths) <= LARGEST_LENGTH
         and all(length == 0 or length >= SMALLEST_LENGTH for length in lengths)
         and exponent <= LARGEST_EXPONENT
         and largest_r <= LARGEST_LENGTH
     )
-    return torch.float32 if fits else torch.float64
 
 
 def queries_and_keys(

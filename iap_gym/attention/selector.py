@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,9 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from iap_gym import _checks
+from iap_gym._optional import require
 from iap_gym.attention import importance
+from iap_gym.attention.backends import BACKENDS, compiled_calls
 from iap_gym.attention.feature_maps import HybridFeatures, PositiveFeatures, TrigonometricFeatures
 from iap_gym.attention.patches import PatchGrid, as_images
 from iap_gym.attention.projection import (
@@ -23,7 +26,8 @@ from iap_gym.attention.projection import (
 from iap_gym.attention.ranking import best_indices
 from iap_gym.attention.threads import one_thread_after_fork
 
-KERNELS = ("relu", "hybrid", "positive", "trigonometric", "softmax", "softmax_normalized")
+COMPILED_KERNELS = ("relu", "hybrid", "positive", "trigonometric")
+KERNELS = (*COMPILED_KERNELS, "softmax", "softmax_normalized")
 
 # Patches whose features exist at a time, of as many whole images as fit.
 GROUP_PATCHES = 2**16
@@ -76,6 +80,10 @@ class PatchSelector(nn.Module):
         learn_r: learn r, one number per query patch, starting from 1.
         seed: of the weights, drawn from N(0, 1/D), and of the random samples.
         pixel_offset: subtracted from pixels in [0, 1] before they are projected.
+        backend: "torch", or the faster "numba" for uint8 images on a CPU where no gradient is
+            wanted, the kernel has a finite feature map and its numbers fit float32; all else is
+            left to torch. "auto" is "numba" where that is installed (extra ``fast``). The two
+            round differently: scores agree to about 1e-5 of the largest.
 
     Attributes:
         W_q: (D, d) parameter. W_k likewise.
@@ -84,6 +92,7 @@ class PatchSelector(nn.Module):
 
     Raises:
         ValueError: an argument is of the wrong kind or out of its range.
+        gymnasium.error.DependencyNotInstalled: ``backend`` is "numba", which is not installed.
     """
 
     def __init__(
@@ -101,6 +110,7 @@ class PatchSelector(nn.Module):
         learn_r: bool = False,
         seed: int = 0,
         pixel_offset: float = 0.0,
+        backend: str = "auto",
     ) -> None:
         super().__init__()
         one_thread_after_fork()
@@ -115,6 +125,9 @@ class PatchSelector(nn.Module):
         self.input_scaling: str = _checks.one_of("input_scaling", input_scaling, INPUT_SCALINGS)
         self.pixel_offset = _checks.real("pixel_offset", pixel_offset)
         self.seed = _checks.integer("seed", seed)
+        self.backend: str = _checks.one_of("backend", backend, BACKENDS)
+        if backend == "numba":
+            require("numba", "fast")
         bias = _checks.boolean("bias", bias)
         learn_r = _checks.boolean("learn_r", learn_r)
 
@@ -158,6 +171,7 @@ class PatchSelector(nn.Module):
             "learn_r": self.r is not None,
             "seed": self.seed,
             "pixel_offset": self.pixel_offset,
+            "backend": self.backend,
         }
 
     @property
@@ -255,10 +269,12 @@ class PatchSelector(nn.Module):
                 that are not finite.
         """
         images = as_images(images, self.image_shape, self.W_q.device)
-        group = max(1, GROUP_PATCHES // self.num_patches)
-        # Half precision would not tell scores apart.
-        with torch.autocast(images.device.type, enabled=False):
-            return torch.cat([self._scores(part) for part in torch.split(images, group)])
+        wanted = (parameter.requires_grad for parameter in self._trained())
+        if not (torch.is_grad_enabled() and any(wanted)):
+            compiled = self._compiled_scores(images)
+            if compiled is not None:
+                return torch.as_tensor(compiled[1])
+        return self._torch_scores(images)
 
     def select(self, images: Any) -> Tensor:
         """Return the indices of the ``num_selected`` patches with the highest scores.
@@ -272,8 +288,13 @@ class PatchSelector(nn.Module):
         Raises:
             ValueError: as :meth:`scores`.
         """
+        images = as_images(images, self.image_shape, self.W_q.device)
+        compiled = self._compiled_scores(images)
+        if compiled is not None:
+            calls, scores = compiled
+            return calls.best(scores, self.num_selected)
         with torch.no_grad():
-            return best_indices(self.scores(images), self.num_selected)
+            return best_indices(self._torch_scores(images), self.num_selected)
 
     def corners(self, indices: Any) -> Tensor:
         """Return the first pixel of patches.
@@ -338,11 +359,46 @@ class PatchSelector(nn.Module):
                 raise _checks.refuse("indices", wanted, f"values from {low} to {high}")
         return indices.long()
 
+    def _compiled_scores(self, images: Tensor) -> tuple[ModuleType, NDArray[np.float32]] | None:
+        """Return the compiled functions and their scores (B, N); None to leave them to torch."""
+        if (
+            self.backend == "torch"
+            or self.kernel not in COMPILED_KERNELS
+            or images.dtype != torch.uint8
+            or self.W_q.device.type != "cpu"
+            or any(parameter.dtype != torch.float32 for parameter in self._trained())
+        ):
+            return None
+        calls = compiled_calls()
+        if calls is None:
+            return None
+
+        def array(numbers: Tensor | None) -> NDArray[np.float32]:
+            return calls.NONE if numbers is None else numbers.detach().contiguous().numpy()
+
+        omega, xi = (getattr(self.features, name, None) for name in ("omega", "xi"))
+        trained = (array(z) for z in (self.W_q, self.W_k, self.b_q, self.b_k, self.r))
+        parameters = calls.Parameters(*trained, self.pixel_offset, array(omega), array(xi))
+        scores = calls.scores(
+            images.contiguous().numpy(), self.grid, parameters, self._scaling, self.kernel
+        )
+        return None if scores is None else (calls, scores)
+
+    def _torch_scores(self, images: Tensor) -> Tensor:
+        group = max(1, GROUP_PATCHES // self.num_patches)
+        # Half precision would not tell scores apart.
+        with torch.autocast(images.device.type, enabled=False):
+            return torch.cat([self._scores(part) for part in torch.split(images, group)])
+
+    @property
+    def _scaling(self) -> Scaling:
+        return Scaling(self.input_scaling, self.d_qk, self.patch_dim)
+
     def _scores(self, images: Tensor) -> Tensor:
         weight, bias = torch.stack([self.W_q, self.W_k]), None
         if self.b_q is not None and self.b_k is not None:
             bias = torch.stack([self.b_q, self.b_k])
-        scaling = Scaling(self.input_scaling, self.d_qk, self.patch_dim)
+        scaling = self._scaling
         dtype = working_dtype(
             weight, bias, self.r, self.pixel_offset, scaling, exponential=self.kernel != "relu"
         )

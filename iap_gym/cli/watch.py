@@ -13,6 +13,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_split(parser)
     parser.add_argument("--out", help="the film, an mp4 file; default: film.mp4 of the run")
     parser.add_argument("--episodes", type=at_least(1), default=1, help="(%(default)s)")
+    parser.add_argument(
+        "--scores", action="store_true", help="also the scores of all patches as a heat map"
+    )
     parser.add_argument("--seed", type=at_least(0), default=1_000_000, help="of the first episode")
 
 
@@ -25,7 +28,9 @@ def run(arguments: argparse.Namespace) -> int:
 
     folder = Run.open(arguments.run)
     split = arguments.split or ("val" if has_splits(folder.config().env) else None)
-    returns = record(folder, arguments.out, split, arguments.seed, arguments.episodes)
+    returns = record(
+        folder, arguments.out, split, arguments.seed, arguments.episodes, arguments.scores
+    )
     if arguments.out is None:
         write_report(folder)
     print(f"{arguments.out or folder.film_file}: returns {', '.join(f'{r:.1f}' for r in returns)}")

@@ -11,16 +11,24 @@ from typing import TYPE_CHECKING, Any
 from iap_gym import _optional
 
 if TYPE_CHECKING:
+    from iap_gym.wrappers.heat_map import score_map
     from iap_gym.wrappers.overlay import AttentionOverlay, mark_patches
     from iap_gym.wrappers.patch_selection import IAPObservation, VectorIAPObservation
 
-__all__ = ["AttentionOverlay", "IAPObservation", "VectorIAPObservation", "mark_patches"]
+__all__ = [
+    "AttentionOverlay",
+    "IAPObservation",
+    "VectorIAPObservation",
+    "mark_patches",
+    "score_map",
+]
 
 _MODULES = {
     "AttentionOverlay": "iap_gym.wrappers.overlay",
     "IAPObservation": "iap_gym.wrappers.patch_selection",
     "VectorIAPObservation": "iap_gym.wrappers.patch_selection",
     "mark_patches": "iap_gym.wrappers.overlay",
+    "score_map": "iap_gym.wrappers.heat_map",
 }
 
 

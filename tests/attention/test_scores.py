@@ -233,7 +233,7 @@ def test_blocks_of_the_attention_matrix_change_nothing(kernel, monkeypatch):
 
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_memory_is_linear_or_bounded(kernel):
-    selector = PatchSelector((100, 100, 3), 2, kernel=kernel)
+    selector = PatchSelector((100, 100, 3), 2, kernel=kernel, backend="torch")
     image = random_images(1, (100, 100, 3))
     with torch.no_grad(), torch.profiler.profile(profile_memory=True) as profile:
         selector.scores(image)

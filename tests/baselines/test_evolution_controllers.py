@@ -70,8 +70,27 @@ def test_lstm_equals_torch_over_a_sequence():
         np.testing.assert_allclose(logits, h @ out_weight.T + out_bias, rtol=1e-5, atol=1e-5)
 
 
-def test_lstm_size_is_that_of_tang_et_al_but_for_the_second_bias():
+def test_lstm_with_two_biases_has_the_parameters_of_torch():
+    inputs, hidden, outputs = 4, 6, 2
+    controller = Lstm(inputs, outputs, hidden, two_biases=True)
+    controller.set_vector(random_vector(controller))
+    cell = torch.nn.LSTMCell(inputs, hidden)
+    (w_x, b_x), (w_h, b_h), (out_weight, out_bias) = controller.layers
+    arrays = {"weight_ih": w_x, "bias_ih": b_x, "weight_hh": w_h, "bias_hh": b_h}
+    cell.load_state_dict({name: torch.from_numpy(array) for name, array in arrays.items()})
+    state, reference = controller.initial_state(3), None
+    for t in range(5):
+        x = features(3, inputs, seed=t)
+        logits, state = controller.step(x, state)
+        reference = cell(torch.from_numpy(x), reference)
+        h = reference[0].detach().numpy()
+        np.testing.assert_allclose(logits, h @ out_weight.T + out_bias, rtol=1e-5, atol=1e-5)
+        assert logits.dtype == np.float32
+
+
+def test_lstm_size_is_that_of_tang_et_al():
     # Their LSTM(20 -> 16) and Linear(16 -> 3) have 2432 and 51 numbers.
+    assert Lstm(20, 3, 16, two_biases=True).num_parameters == 2432 + 51
     assert Lstm(20, 3, 16).num_parameters == 2432 - 64 + 51
 
 

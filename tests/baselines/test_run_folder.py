@@ -7,6 +7,7 @@ import pytest
 
 from iap_gym._files import replacing, write_text
 from iap_gym.baselines.experiments.config import TrainConfig
+from iap_gym.baselines.experiments.loading import has_splits
 from iap_gym.baselines.experiments.run import Run
 
 
@@ -95,3 +96,8 @@ def test_a_write_that_fails_leaves_the_old_file_and_no_other(tmp_path):
         fail()
     assert target.read_text() == "old"
     assert [path.name for path in tmp_path.iterdir()] == ["weights.bin"]
+
+
+def test_an_id_may_name_the_module_that_registers_it():
+    assert not has_splits("gymnasium.envs.classic_control:CartPole-v1")
+    assert has_splits("iap_gym:iap_gym/DistractingWalkerWalk-v0")

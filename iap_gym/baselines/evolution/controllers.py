@@ -90,18 +90,26 @@ class Lstm(Controller):
         c' = \sigma(f) \odot c + \sigma(i) \odot \tanh(g), \qquad
         h' = \sigma(o) \odot \tanh(c'), \qquad y = W_y h' + b_y
 
-    The gates are in torch's order, with one bias where torch has two. State: (h, c), each (B, H).
-    The form of Tang, Nguyen and Ha 2020, "Neuroevolution of Self-Interpretable Agents".
+    The gates are in torch's order. State: (h, c), each (B, H). The form of Tang, Nguyen and Ha
+    2020, "Neuroevolution of Self-Interpretable Agents".
+
+    With ``two_biases`` there are two layers, :math:`W_x x + b_x` and :math:`W_h h + b_h`, where
+    there was :math:`W [x; h] + b`: the same functions with the parameters of torch.
 
     Args:
         inputs: I.
         outputs: O.
         hidden_size: H.
+        two_biases: as above; 4H parameters more.
     """
 
-    def __init__(self, inputs: int, outputs: int, hidden_size: int) -> None:
+    def __init__(
+        self, inputs: int, outputs: int, hidden_size: int, two_biases: bool = False
+    ) -> None:
         self.hidden_size = hidden_size
-        super().__init__([(4 * hidden_size, inputs + hidden_size), (outputs, hidden_size)])
+        columns = [inputs, hidden_size] if two_biases else [inputs + hidden_size]
+        gates = [(4 * hidden_size, size) for size in columns]
+        super().__init__([*gates, (outputs, hidden_size)])
 
     def initial_state(self, batch: int) -> State:
         """Return h and c, zeros (batch, H)."""
@@ -111,11 +119,15 @@ class Lstm(Controller):
     def step(self, features: Array, state: State) -> tuple[Array, State]:
         """Map features (B, I) and (h, c) to logits (B, O) and the next (h, c)."""
         hidden, cell = state
-        gates = affine(np.concatenate([features, hidden], axis=1), *self.layers[0])
+        *layers, output = self.layers
+        inputs = [features, hidden]
+        if len(layers) == 1:
+            inputs = [np.concatenate(inputs, axis=1)]
+        gates = sum(affine(x, *layer) for x, layer in zip(inputs, layers, strict=True))
         write, keep, value, read = np.split(gates, 4, axis=1)
         cell = sigmoid(keep) * cell + sigmoid(write) * np.tanh(value)
         hidden = sigmoid(read) * np.tanh(cell)
-        return affine(hidden, *self.layers[1]), (hidden, cell)
+        return affine(hidden, *output), (hidden, cell)
 
 
 def affine(x: Array, weight: Array, bias: Array) -> Array:

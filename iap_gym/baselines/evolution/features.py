@@ -128,12 +128,16 @@ class ImageFeatures:
             return ()
         return np.zeros((batch, self._places), np.float32), np.zeros((batch, 1), np.float32)
 
+    def images(self, observations: Any) -> NDArray[Any]:
+        """Return the images of a batch as the selector takes them, (B, H, W, C)."""
+        images = observations if self._key is None else observations[self._key]
+        # Renderers hand out images with negative strides, which torch refuses.
+        return np.ascontiguousarray(images).reshape(-1, *self.selector.image_shape)
+
     def read(self, observations: Any, state: State) -> tuple[Array, State]:
         """Return the features (B, M) and the next state."""
-        images = observations if self._key is None else observations[self._key]
-        images = np.asarray(images).reshape(-1, *self.selector.image_shape)
-        # Renderers hand out images with negative strides, which torch refuses.
-        indices = self.selector.select(np.ascontiguousarray(images))
+        images = self.images(observations)
+        indices = self.selector.select(images)
         self.last_indices = np.asarray(indices)
         places = self._centers[self.last_indices].reshape(len(images), -1)
         parts = [places]

@@ -65,6 +65,7 @@ class LstmPolicy(EvolutionPolicy):
         observation_space: see ``EvolutionPolicy``, as all others.
         action_space: see there.
         hidden_size: units of the LSTM.
+        two_biases: two biases for its gates, as torch has; the functions are the same.
         **kwargs: see there.
     """
 
@@ -74,13 +75,15 @@ class LstmPolicy(EvolutionPolicy):
         action_space: spaces.Space[Any],
         *,
         hidden_size: int = 16,
+        two_biases: bool = False,
         **kwargs: Any,
     ) -> None:
         self._hidden_size = _checks.integer("hidden_size", hidden_size, 1)
+        self._two_biases = _checks.boolean("two_biases", two_biases)
         super().__init__(observation_space, action_space, **kwargs)
 
     def _make_controller(self, inputs: int, outputs: int) -> Controller:
-        return Lstm(inputs, outputs, self._hidden_size)
+        return Lstm(inputs, outputs, self._hidden_size, self._two_biases)
 
 
 POLICIES: dict[str, type[EvolutionPolicy]] = {

@@ -118,6 +118,10 @@ class EvolutionPolicy(ABC):
         """The patches selected in the last ``act``, (B, l), best first; None without an image."""
         return None if self._image is None else self._image.last_indices
 
+    def images(self, observations: Any) -> NDArray[Any] | None:
+        """Return the images that attention reads in a batch, (B, H, W, C); None without one."""
+        return None if self._image is None else self._image.images(observations)
+
     def get_vector(self) -> NDArray[np.float32]:
         """Return all numbers, (n,) float32, a copy."""
         return self._vector.copy()

@@ -38,7 +38,7 @@ def run_episode(
     seed: int | None = None,
     max_steps: int | None = None,
     blind: bool = False,
-    watch: Callable[[float], None] | None = None,
+    watch: Callable[[Any, float], None] | None = None,
 ) -> Episode:
     """Run one episode from a seeded reset to its end.
 
@@ -50,8 +50,9 @@ def run_episode(
         max_steps: end the episode after so many steps; None waits for the environment.
         blind: feed the policy the first observation in every step. What a policy reaches blind it
             does not owe to what it sees.
-        watch: called with the sum of the rewards so far after each choice of an action and before
-            that action is taken: ``env.render()`` then shows what the policy saw.
+        watch: called with the batch that the policy saw and the sum of the rewards so far, after
+            each choice of an action and before that action is taken: ``env.render()`` then shows
+            the same moment.
 
     Returns:
         The sum of the rewards and the number of steps.
@@ -67,7 +68,7 @@ def run_episode(
     while length < limit:
         actions, state = policy.act(batch, state)
         if watch is not None:
-            watch(total)
+            watch(batch, total)
         observation, reward, terminated, truncated, _ = env.step(actions[0])
         length += 1
         if not math.isfinite(reward):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Iterator
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -17,7 +18,7 @@ from iap_gym.baselines.evolution.rollout import run_episode
 from iap_gym.baselines.experiments.evaluate import FIRST_SEED
 from iap_gym.baselines.experiments.loading import load_agent, make_env
 from iap_gym.baselines.experiments.run import Run
-from iap_gym.wrappers import mark_patches
+from iap_gym.wrappers import mark_patches, score_map
 
 PANEL_HEIGHT = 384  # pixels; smaller views are enlarged by a whole factor to about this
 CAPTION_HEIGHT = 28
@@ -59,22 +60,33 @@ def caption(panels: list[np.ndarray], titles: list[str], text: str) -> np.ndarra
     return np.asarray(canvas)
 
 
-def scene(env: gymnasium.Env, policy: EvolutionPolicy, step: int, total: float) -> np.ndarray:
-    """Draw one moment: the rendered frame, and the selection if the policy has one."""
+def scene(
+    env: gymnasium.Env, policy: EvolutionPolicy, observations: Any, text: str, scores: bool
+) -> np.ndarray:
+    """Draw one moment: the rendered frame, and the selection if the policy has one.
+
+    Args:
+        env: renders the frame.
+        policy: has just acted on the observations.
+        observations: a batch of one.
+        text: the line below.
+        scores: whether to add the scores of all patches as a heat map.
+    """
     frame = env.render()
     if not isinstance(frame, np.ndarray):
         raise RuntimeError(f"render: expected an image, got {type(frame).__name__}")
-    text = f"step {step}   return {total:.1f}"
     selector, indices = policy.selector, policy.last_indices
     view = enlarge(frame)
     if selector is None or indices is None:
         return caption([view], ["view"], text)
     chosen = indices[0]
-    return caption(
-        [mark_patches(view, selector, chosen), only_patches(view, selector, chosen)],
-        ["what the agent sees, selected patches red", "what it keeps"],
-        text,
-    )
+    panels = [mark_patches(view, selector, chosen), only_patches(view, selector, chosen)]
+    titles = ["what the agent sees, selected patches red", "what it keeps"]
+    images = policy.images(observations)
+    if scores and images is not None:
+        panels.append(score_map(selector, images[0], view.shape[:2], scale="rank"))
+        titles.append("scores of all patches, by rank")
+    return caption(panels, titles, text)
 
 
 def record(
@@ -83,6 +95,7 @@ def record(
     split: str | None = None,
     seed: int = FIRST_SEED,
     episodes: int = 1,
+    scores: bool = False,
 ) -> list[float]:
     """Film whole episodes of the trained agent to an mp4 file.
 
@@ -92,6 +105,7 @@ def record(
         split: as for ``evaluate``.
         seed: of the first episode; the others follow.
         episodes: how many, one after the other.
+        scores: whether to show the scores of all patches as a heat map too.
 
     Returns:
         The return of each episode.
@@ -104,8 +118,9 @@ def record(
             for episode in range(episodes):
                 steps = itertools.count()
 
-                def watch(total: float, steps: Iterator[int] = steps) -> None:
-                    video.write(scene(env, policy, next(steps), total))
+                def watch(seen: Any, total: float, steps: Iterator[int] = steps) -> None:
+                    text = f"step {next(steps)}   return {total:.1f}"
+                    video.write(scene(env, policy, seen, text, scores))
 
                 returns.append(run_episode(env, policy, seed + episode, watch=watch).total_reward)
         return returns

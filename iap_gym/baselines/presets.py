@@ -1,0 +1,91 @@
+"""Settings of published agents."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from iap_gym import _checks
+
+IMAGE_SIZE, PATCH_SIZE, STRIDE, CHANNELS = 96, 7, 4, 3
+PATCH_DIM, D_QK, SELECTED, HIDDEN = PATCH_SIZE**2 * CHANNELS, 4, 10, 16
+
+
+def attention_agent() -> dict[str, Any]:
+    """Return AttentionAgent as arguments of ``EvolutionStrategies``, of JSON values.
+
+    Tang, Nguyen and Ha 2020, "Neuroevolution of Self-Interpretable Agents", with the constants of
+    the published code: patches of 7x7 with stride 4 (529 in 96x96), queries and keys of 4 numbers
+    with biases, logits divided by sqrt(147), softmax over keys, the sum over queries, the 10 best
+    patches in order of importance, their centres as fractions of the image, an LSTM of 16 and a
+    linear layer, tanh mapped to the range of each action (on CarRacing [-1, 1] x [0, 1] x [0, 1]).
+    On 96x96 RGB images and three actions it has 3,667 parameters, as published.
+
+    Two things differ. Patch i begins at pixel 4i and its centre is at (4i + 3.5) / 96 here, at
+    (4i + 3) / 96 there; the bias of the LSTM takes up the difference (``attention_agent_vector``
+    does so). And the published search is CMA-ES with populations of 256, which is not part of this
+    package: population, sigma and learning rate are left to the caller.
+
+        EvolutionStrategies(
+            env="iap_gym.envs.car_racing_variants:iap_gym/CarRacing-v0",
+            env_kwargs={"max_negative_rewards": 20},
+            **attention_agent(),
+        )
+    """
+    return {
+        "policy": "LstmPolicy",
+        "policy_kwargs": {
+            "hidden_size": HIDDEN,
+            "two_biases": True,
+            "selector": {
+                "patch_size": PATCH_SIZE,
+                "stride": STRIDE,
+                "num_selected": SELECTED,
+                "d_qk": D_QK,
+                "kernel": "softmax_normalized",
+                "input_scaling": "patch",
+                "bias": True,
+                "pixel_offset": 0.0,
+            },
+        },
+    }
+
+
+def attention_agent_vector(published: ArrayLike) -> NDArray[np.float32]:
+    """Return the parameters of a published AttentionAgent in the order of our policy.
+
+    The published files hold the array ``params``: queries, keys, LSTM and output layer, each with
+    its biases before its matrices, and the recurrent before the input part.
+
+    Args:
+        published: (3667,) for CarRacing; (3633,), with one output, for TakeCover.
+
+    Returns:
+        float32 of the same size, for ``policy.set_vector``.
+
+    Raises:
+        ValueError: another size.
+    """
+    numbers = np.asarray(published, np.float64)
+    inputs, gates = 2 * SELECTED, 4 * HIDDEN
+    fixed = 2 * (D_QK + D_QK * PATCH_DIM) + 2 * gates + gates * (HIDDEN + inputs)
+    outputs = (numbers.size - fixed) // (1 + HIDDEN)
+    if numbers.ndim != 1 or outputs < 1 or numbers.size != fixed + outputs * (1 + HIDDEN):
+        wanted = f"shape ({fixed} + {1 + HIDDEN} times the outputs,)"
+        raise _checks.refuse("published", wanted, numbers.shape)
+    shapes = (
+        *((D_QK,), (D_QK, PATCH_DIM)) * 2,
+        *((gates,), (gates,), (gates, HIDDEN), (gates, inputs)),
+        *((outputs,), (outputs, HIDDEN)),
+    )
+    ends = np.cumsum([np.prod(shape) for shape in shapes])[:-1]
+    parts = [
+        part.reshape(shape) for part, shape in zip(np.split(numbers, ends), shapes, strict=True)
+    ]
+    b_q, w_q, b_k, w_k, b_hidden, b_input, w_hidden, w_input, b_output, w_output = parts
+    # Our centres lie half a pixel further.
+    b_input = b_input - w_input.sum(1) * (PATCH_SIZE / 2 - PATCH_SIZE // 2) / IMAGE_SIZE
+    ours = (w_q.T, w_k.T, b_q, b_k, w_input, b_input, w_hidden, b_hidden, w_output, b_output)
+    return np.concatenate([part.ravel() for part in ours]).astype(np.float32)
