@@ -12,9 +12,26 @@ from importlib import metadata
 
 import iap_gym
 
-PACKAGES = (
-    "gymnasium", "numpy", "torch", "stable-baselines3", "shimmy", "dm_control", "mujoco", "av",
-)  # fmt: skip
+# Distribution: the extra of iap-gym that brings it, None for what is always there.
+PACKAGES = {
+    "gymnasium": None,
+    "numpy": None,
+    "torch": "attention",
+    "numba": "fast",
+    "shimmy": "distracting",
+    "dm_control": "distracting",
+    "mujoco": "distracting",
+    "scikit-image": "distracting",
+    "av": "distracting",
+    "stable-baselines3": "baselines",
+    "safetensors": "baselines",
+    "tensorboard": "baselines",
+    "matplotlib": "baselines",
+    "scipy": "baselines",
+    "tqdm": "baselines",
+    "box2d": "carracing",
+    "pygame-ce": "carracing",
+}
 
 
 @dataclass(frozen=True)
@@ -45,8 +62,9 @@ def findings() -> Iterator[Finding]:
     yield Finding("python", f"{platform.python_version()} ({sys.executable})")
     yield Finding("platform", platform.platform(terse=True))
     yield Finding("cpu cores", str(len(os.sched_getaffinity(0)) if _linux() else os.cpu_count()))
-    for package in PACKAGES:
-        yield Finding(package, version(package) or "not installed")
+    for package, extra in PACKAGES.items():
+        absent = f'not installed (pip install "iap-gym[{extra}]" brings it)'
+        yield Finding(package, version(package) or absent)
     if version("torch"):
         import torch
 
