@@ -24,10 +24,11 @@ def at_least(minimum: int):  # noqa: ANN201
 
     def integer(text: str) -> int:
         try:
-            number = int(text.replace("_", ""))
-        except ValueError:
-            number = minimum - 1
-        if number < minimum:
+            value = float(text.replace(",", ""))  # 1_000, 1,000 and 1e3 are all typed
+            number = int(value)
+        except (ValueError, OverflowError):
+            value = number = minimum - 1
+        if number < minimum or number != value:
             raise argparse.ArgumentTypeError(f"expected an integer >= {minimum}, got {text!r}")
         return number
 
