@@ -54,7 +54,7 @@ def relu_scores(queries: Tensor, keys: Tensor, r: Tensor | None) -> Tensor:
 def positive_scores(queries: Tensor, keys: Tensor, r: Tensor | None, omega: Tensor) -> Scores:
     """Sum the positive estimate of the softmax kernel; omega is (m, d)."""
     query_rows, key_rows = _plain_rows(queries, r), _plain_rows(keys, None)
-    values, log_scale = _positive_part(
+    values, log_scale, _ = _positive_part(
         _projection(queries, omega), _projection(keys, omega), query_rows, key_rows
     )
     return values / len(omega), log_scale
@@ -63,7 +63,7 @@ def positive_scores(queries: Tensor, keys: Tensor, r: Tensor | None, omega: Tens
 def trigonometric_scores(queries: Tensor, keys: Tensor, r: Tensor | None, omega: Tensor) -> Scores:
     """Sum the trigonometric estimate of the softmax kernel; omega is (m, d)."""
     query_rows, key_rows = _plain_rows(queries, r), _plain_rows(keys, None)
-    values, log_scale = _trigonometric_part(
+    values, log_scale, _ = _trigonometric_part(
         _projection(queries, omega), _projection(keys, omega), query_rows, key_rows
     )
     return values / len(omega), log_scale
@@ -71,8 +71,12 @@ def trigonometric_scores(queries: Tensor, keys: Tensor, r: Tensor | None, omega:
 
 def hybrid_scores(
     queries: Tensor, keys: Tensor, r: Tensor | None, omega: Tensor, xi: Tensor
-) -> Scores:
+) -> tuple[Tensor, Tensor, Tensor]:
     """Sum the hybrid estimate of the softmax kernel; omega is (m, d), xi (r, d).
+
+    Returns values and log_scale, and (B,), on the scale of the values, the largest sum of the
+    absolute terms that add up to a value: how much larger than the values they are says how many
+    digits cancel. Opposite queries and keys have none left where exp(|x|²) is beyond the type's.
 
     The 3m(1+r) features of a patch are never formed. They are products of 3m features and 1+r
     signs, so that the sum over queries is a matrix of (1+r) x 3m, applied to a key from one side
@@ -83,19 +87,21 @@ def hybrid_scores(
     weights = _plain_rows(queries, r)
     query_rows = torch.cat([weights, weights * query_signs], dim=1)
     plain = _plain_rows(keys, None)
-    waves, wave_scale = _trigonometric_part(
+    waves, wave_scale, wave_terms = _trigonometric_part(
         projected_queries, projected_keys, query_rows, torch.cat([plain, key_signs], dim=1)
     )
     # The minus of eq. 9, on the side of the keys alone.
-    positive, positive_scale = _positive_part(
+    positive, positive_scale, positive_terms = _positive_part(
         projected_queries, projected_keys, query_rows, torch.cat([plain, -key_signs], dim=1)
     )
     log_scale = torch.maximum(wave_scale, positive_scale)
-    values = (
-        waves * (wave_scale - log_scale).exp()[:, None]
-        + positive * (positive_scale - log_scale).exp()[:, None]
+    wave_factor, positive_factor = (
+        (wave_scale - log_scale).exp(),
+        (positive_scale - log_scale).exp(),
     )
-    return values / (2 * len(omega)), log_scale
+    values = waves * wave_factor[:, None] + positive * positive_factor[:, None]
+    terms = wave_terms * wave_factor.detach() + positive_terms * positive_factor.detach()
+    return values / (2 * len(omega)), log_scale, terms / (2 * len(omega))
 
 
 def softmax_scores(queries: Tensor, keys: Tensor, r: Tensor | None) -> Scores:
@@ -126,11 +132,13 @@ def normalized_softmax_scores(queries: Tensor, keys: Tensor, r: Tensor | None) -
         parts = torch.split(image_queries, block, dim=1)
         for part, part_row in zip(parts, torch.split(row, block, dim=1), strict=True):
             logits = part.T @ image_keys  # (block, N')
-            attention = (logits - logits.detach().amax(dim=1, keepdim=True)).exp_()
+            # Of the patches alone: a copy in the padding may round higher by more than exp holds.
+            largest = logits.detach()[:, :count].amax(dim=1, keepdim=True)
+            attention = (logits - largest).exp_()
             mass = attention[:, :count].sum(1)
             total = total + (part_row / mass) @ attention
         totals.append(total)
-    return torch.cat(totals), torch.zeros_like(keys[:, 0, 0])
+    return torch.cat(totals)[:, :count], torch.zeros_like(keys[:, 0, 0])
 
 
 def _block(z: Tensor) -> int:
@@ -158,8 +166,11 @@ def _signs(z: Tensor, xi: Tensor) -> Tensor:
 
 def _trigonometric_part(
     queries: Projection, keys: Projection, query_rows: Tensor, key_rows: Tensor
-) -> Scores:
-    """Sum over queries, rows and samples; rows are (B, s, N) weights of queries and of keys."""
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Sum over queries, rows and samples; rows are (B, s, N) weights of queries and of keys.
+
+    Returns values (B, N), their log_scale (B,), and their largest sum of absolute rows (B,).
+    """
     query_phase, query_half = queries
     key_phase, key_half = keys
     query_log = query_half.detach().amax(dim=2, keepdim=True)  # (B, 1, 1)
@@ -168,14 +179,16 @@ def _trigonometric_part(
     sines = weights @ query_phase.sin().mT  # (B, s, m)
     cosines = weights @ query_phase.cos().mT
     rows = sines @ key_phase.sin() + cosines @ key_phase.cos()  # (B, s, N)
-    values = sum_rows(rows * key_rows) * (key_half - key_log).exp()
-    return values[:, 0], (query_log + key_log)[:, 0, 0]
+    growth = (key_half - key_log).exp()
+    weighted = rows * key_rows
+    values = sum_rows(weighted) * growth
+    return values[:, 0], (query_log + key_log)[:, 0, 0], _largest_terms(weighted, growth)
 
 
 def _positive_part(
     queries: Projection, keys: Projection, query_rows: Tensor, key_rows: Tensor
-) -> Scores:
-    """Sum over queries, rows and samples; rows are (B, s, N) weights of queries and of keys."""
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Sum as ``_trigonometric_part`` does."""
     # |z|²/2 inside the exponent: exp(omega · z) alone overflows where the feature is small.
     query_exponent = queries[0] - queries[1]  # (B, m, N)
     # A logarithm per sample, given back to the keys' exponent of that sample.
@@ -184,4 +197,13 @@ def _positive_part(
     key_exponent = keys[0] - keys[1] + sample_log
     log_scale = key_exponent.detach().amax(dim=(1, 2), keepdim=True)
     rows = total @ (key_exponent - log_scale).exp_()  # (B, s, N)
-    return sum_rows(rows * key_rows)[:, 0], log_scale[:, 0, 0]
+    weighted = rows * key_rows
+    return sum_rows(weighted)[:, 0], log_scale[:, 0, 0], _largest_terms(weighted, None)
+
+
+def _largest_terms(weighted: Tensor, growth: Tensor | None) -> Tensor:
+    """Return (B,), the largest over patches of the sum of absolute rows (B, s, N)."""
+    if weighted.shape[1] == 1:  # nothing to cancel; not asked for
+        return torch.zeros_like(weighted[:, 0, 0])
+    total = weighted.detach().abs().sum(1)
+    return (total if growth is None else total * growth.detach()[:, 0]).amax(dim=1)

@@ -23,6 +23,9 @@ INPUT_SCALINGS = ("quarter", "unit", "patch")
 LARGEST_LENGTH = 2.0**30
 SMALLEST_LENGTH = 2.0**-30
 LARGEST_EXPONENT = 1024.0
+# A hybrid score is a sum whose terms cancel where queries and keys are opposite. float32 is left
+# when the terms are larger than the largest score of the image by more than this.
+LARGEST_CANCELLATION = 100.0
 
 
 @dataclass(frozen=True)

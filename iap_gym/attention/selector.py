@@ -19,6 +19,7 @@ from iap_gym.attention.feature_maps import HybridFeatures, PositiveFeatures, Tri
 from iap_gym.attention.patches import PatchGrid, as_images
 from iap_gym.attention.projection import (
     INPUT_SCALINGS,
+    LARGEST_CANCELLATION,
     Scaling,
     queries_and_keys,
     working_dtype,
@@ -394,12 +395,12 @@ class PatchSelector(nn.Module):
     def _scaling(self) -> Scaling:
         return Scaling(self.input_scaling, self.d_qk, self.patch_dim)
 
-    def _scores(self, images: Tensor) -> Tensor:
+    def _scores(self, images: Tensor, dtype: torch.dtype | None = None) -> Tensor:
         weight, bias = torch.stack([self.W_q, self.W_k]), None
         if self.b_q is not None and self.b_k is not None:
             bias = torch.stack([self.b_q, self.b_k])
         scaling = self._scaling
-        dtype = working_dtype(
+        dtype = dtype or working_dtype(
             weight, bias, self.r, self.pixel_offset, scaling, exponential=self.kernel != "relu"
         )
         weight, bias = weight.to(dtype), None if bias is None else bias.to(dtype)
@@ -415,6 +416,12 @@ class PatchSelector(nn.Module):
             values, log_scale = importance.softmax_scores(queries, keys, r)
         elif self.kernel == "softmax_normalized":
             values, log_scale = importance.normalized_softmax_scores(queries, keys, r)
+        elif isinstance(self.features, HybridFeatures):
+            omega, xi = self.features.omega.to(dtype), self.features.xi.to(dtype)
+            values, log_scale, terms = importance.hybrid_scores(queries, keys, r, omega, xi)
+            largest = values.detach()[:, : self.num_patches].abs().amax(dim=1)
+            if dtype == torch.float32 and bool((terms > LARGEST_CANCELLATION * largest).any()):
+                return self._scores(images, torch.float64)
         else:
             values, log_scale = self._estimated_scores(queries, keys, r)
         if log_scale is not None:
@@ -426,9 +433,6 @@ class PatchSelector(nn.Module):
     ) -> importance.Scores:
         assert self.features is not None
         omega = self.features.omega.to(queries.dtype)
-        if isinstance(self.features, HybridFeatures):
-            xi = self.features.xi.to(queries.dtype)
-            return importance.hybrid_scores(queries, keys, r, omega, xi)
         if isinstance(self.features, PositiveFeatures):
             return importance.positive_scores(queries, keys, r, omega)
         return importance.trigonometric_scores(queries, keys, r, omega)

@@ -34,6 +34,7 @@ from iap_gym.attention.compiled._simd import (
     vector,
 )
 from iap_gym.attention.compiled._sums import FLUSH_BLOCKS, flush, query_weights
+from iap_gym.attention.projection import LARGEST_CANCELLATION
 
 
 class Samples(NamedTuple):
@@ -135,7 +136,7 @@ def _coefficients(totals: Any, samples: Any, result: Any) -> None:
 
 @inner
 def _score_keys(keys: Any, size: int, samples: Any, coefficients: Any, rows: Any) -> Any:
-    """Return the scores of a block of keys, and |k|²/2."""
+    """Return the scores of a block of keys, the sums of their absolute terms, and |k|²/2."""
     half = _half_square(keys, size)
     growth = exp(half)
     for s in range(samples.signs + 1):
@@ -154,16 +155,29 @@ def _score_keys(keys: Any, size: int, samples: Any, coefficients: Any, rows: Any
             store(rows, s * LANES, total)
             c += KINDS
     score = load(rows, 0)
+    terms = maximum(score, vector(0.0) - score)
     for s in range(samples.signs):
-        score = sign(_dot(keys, size, samples.xi, s)) * load(rows, (s + 1) * LANES) + score
-    return score, half
+        part = load(rows, (s + 1) * LANES)
+        score = sign(_dot(keys, size, samples.xi, s)) * part + score
+        terms = maximum(part, vector(0.0) - part) + terms
+    return score, terms, half
 
 
 @inner
 def _fits(
-    query_half: float, key_half: float, size: int, samples: Any, mass: float, top: float
+    query_half: float,
+    key_half: float,
+    size: int,
+    samples: Any,
+    mass: float,
+    top: float,
+    terms: float,
 ) -> bool:
-    """Say whether float32 held everything, from the largest |q|²/2, |k|²/2 and score."""
+    """Say whether float32 held everything.
+
+    Of an image: the largest |q|²/2 and |k|²/2, the sum of absolute r, the largest absolute score,
+    and the largest sum of absolute terms that make a score.
+    """
     direction = 0.0
     for j in range(samples.count):
         square = 0.0
@@ -181,6 +195,7 @@ def _fits(
         bound + math.log(max(mass, 1.0)) <= LARGEST_LOG
         and direction * max(query, key) <= LARGEST_PHASE
         and top >= SMALLEST_SCORE
+        and terms <= LARGEST_CANCELLATION * top
     )
 
 
@@ -236,7 +251,7 @@ def estimate(
             partial[k] = np.float32(0.0)
         for k in range(numbers):
             totals[k] = 0.0
-        query_half = key_half = top = bottom = vector(0.0)
+        query_half = key_half = top = bottom = most = vector(0.0)
         for index in range(blocks):
             block = index * LANES
             project(data, image * layout.image_bytes, layout, block, weights, pixels, projected)
@@ -250,11 +265,13 @@ def estimate(
         _coefficients(totals, samples, coefficients)
         for block in range(0, count, LANES):
             block_keys = advance(keys, block * size)
-            score, half = _score_keys(block_keys, size, samples, coefficients, rows)
+            score, terms, half = _score_keys(block_keys, size, samples, coefficients, rows)
+            most = maximum(most, terms)
             key_half = maximum(key_half, half)
             top, bottom = maximum(top, score), minimum(bottom, score)
             store(out, image * count + block, score)
         extreme = max(largest(top), largest(vector(0.0) - bottom))
-        if not _fits(largest(query_half), largest(key_half), size, samples, mass, extreme):
+        halves = largest(query_half), largest(key_half)
+        if not _fits(halves[0], halves[1], size, samples, mass, extreme, largest(most)):
             return False
     return True
