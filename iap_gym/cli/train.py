@@ -82,6 +82,11 @@ def resumed(arguments: argparse.Namespace) -> Run:
         )
     folder = Run.open(arguments.resume)
     done = folder.metrics()["timesteps"][-1] if folder.metrics_file.is_file() else 0
+    if done and not folder.checkpoint_file.is_file():
+        raise ValueError(
+            f"--resume: {folder.path} was trained for {done:.0f} steps, but its "
+            f"{folder.checkpoint_file.name} is gone"
+        )
     if arguments.timesteps is not None and arguments.timesteps < done:
         raise ValueError(
             f"--timesteps: expected at least the {done:.0f} steps that {folder.path} was trained "

@@ -226,9 +226,10 @@ def check_actions(make: Make) -> None:
 ENV_CHECKS: Mapping[str, Callable[[Make], None]] = {
     "gymnasium": check_gymnasium,
     "stable_baselines3": check_stable_baselines3,
+    # First: one buffer for all observations makes episodes look alike as well.
+    "observations": check_observations,
     "seeding": check_seeding,
     "seeds_differ": check_seeds_differ,
-    "observations": check_observations,
     "global_randomness": check_global_randomness,
     "spec": check_spec,
     "close": check_close,

@@ -27,8 +27,10 @@ def score_map(
 
     Args:
         selector: gives the scores.
-        image: one image as the selector takes it, (H, W, C), uint8 or float in [0, 1].
-        size: (height, width) of the picture in pixels; None is the image's own.
+        image: one image as the selector takes it, (H, W, C) or gray (H, W), uint8 or float in
+            [0, 1].
+        size: (height, width) of the picture in pixels, or one number for both; None is the image's
+            own.
         scale: "linear" spreads the scores from their lowest to their highest; "rank" spreads their
             ranks, which shows order where a few scores tower above the rest. Equal scores share a
             colour. A pixel under several patches shows their mean.
@@ -41,8 +43,12 @@ def score_map(
     """
     _checks.one_of("scale", scale, SCALES)
     height, width = selector.image_shape[:2]
-    rows, columns = (height, width) if size is None else _checks.pair("size", list(size))
-    scores = selector.scores(np.asarray(image)[None]).detach().cpu().numpy()[0].astype(float)
+    rows, columns = (height, width) if size is None else _checks.pair("size", size)
+    picture = np.asarray(image)
+    if picture.shape not in (selector.image_shape, selector.image_shape[:2]):
+        raise _checks.refuse("image", f"shape {selector.image_shape}", picture.shape)
+    picture = picture.reshape(selector.image_shape)  # a gray image may come without its channel
+    scores = selector.scores(picture[None]).detach().cpu().numpy()[0].astype(float)
     if scale == "rank":
         _, scores = np.unique(scores, return_inverse=True)
     spread = np.ptp(scores)

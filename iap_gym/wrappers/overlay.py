@@ -57,6 +57,8 @@ def _boxes(
     shape: tuple[int, ...], selector: PatchSelector, indices: Any
 ) -> list[tuple[int, int, int, int]]:
     """Return top, bottom, left, right (ends exclusive) of patches in a picture of ``shape``."""
+    if np.size(indices) == 0:  # nothing is selected; an empty list has no integers in it
+        return []
     starts = selector.corners(indices).cpu().numpy()
     if starts.ndim != 2:
         raise _checks.refuse("indices", "shape (l,)", starts.shape[:-1])

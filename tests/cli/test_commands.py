@@ -65,6 +65,13 @@ def test_a_run_cannot_be_shortened(folder, capsys):
     assert Run.open(folder).config_file.read_bytes() == before
 
 
+def test_a_run_that_lost_its_checkpoint_does_not_start_again(folder, tmp_path, capsys):
+    run = Run.create(tmp_path / "lost", Run.open(folder).config())
+    run.write_metrics([{"timesteps": 100}])
+    assert cli.main(["train", "--resume", str(run.path)]) == 2
+    assert "checkpoint.zip is gone" in capsys.readouterr().err
+
+
 def test_a_longer_run_is_the_run_that_was_stopped_and_resumed(folder, tmp_path):
     whole, stopped = tmp_path / "whole", tmp_path / "stopped"
     words = [word.replace("250", "500") for word in TRAIN]

@@ -61,6 +61,12 @@ def test_size_enlarges_by_repetition():
     np.testing.assert_array_equal(large, small.repeat(3, axis=0).repeat(3, axis=1))
 
 
+def test_gray_image_needs_no_channel():
+    selector = PatchSelector((12, 18, 1), patch_size=3)
+    gray = IMAGE[..., 0]
+    np.testing.assert_array_equal(score_map(selector, gray), score_map(selector, gray[..., None]))
+
+
 def test_uniform_image_is_uniform():
     picture = score_map(
         PatchSelector((12, 18, 3), patch_size=3), np.full((12, 18, 3), 90, np.uint8)
@@ -73,7 +79,8 @@ def test_uniform_image_is_uniform():
     [
         ({"scale": "log"}, "scale: expected one of 'linear', 'rank', got 'log'"),
         ({"size": (0, 3)}, r"size\[0\]: expected an integer >= 1"),
-        ({"image": IMAGE[:6]}, "images: expected"),
+        ({"image": IMAGE[:6]}, r"image: expected shape \(12, 18, 3\), got \(6, 18, 3\)"),
+        ({"size": "large"}, "size: expected"),
     ],
 )
 def test_bad_arguments_are_named(arguments, message):

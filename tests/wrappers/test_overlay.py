@@ -158,3 +158,10 @@ def test_what_it_needs_is_named():
         AttentionOverlay(attended, alpha=2.0)
     with pytest.raises(ValueError, match="color"):
         AttentionOverlay(attended, color=(1, 2))
+
+
+def test_an_empty_selection_marks_nothing(selector):
+    frame = np.full((*selector.image_shape[:2], 3), 7, np.uint8)
+    marked = mark_patches(frame, selector, [])
+    np.testing.assert_array_equal(marked, frame)
+    assert marked is not frame
