@@ -1,0 +1,93 @@
+"""The Clockwork RNN, a baseline of the GateL0RD paper (Table 3 of the appendix)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from iap_gym import _checks
+from iap_gym.recurrent.core import Core
+
+
+class ClockworkCore(Core):
+    """Clockwork RNN (Koutník, Greff, Gomez and Schmidhuber, ICML 2014).
+
+    The latent state is cut into one module a period T_i, of equal sizes but for the last ones,
+    which are one smaller where H is no multiple. At clock time t = 0, 1, 2, ... the modules with
+    t mod T_i = 0 are updated, h_i = tanh(W_i [x_t; h_{t-1}] + b_i), and the others stay as they
+    are, to the bit. A module sees itself and the slower modules, T_j >= T_i: the blocks of W_i of
+    faster ones are 0. The output is the latent state.
+
+    Args:
+        input_size: I.
+        hidden_size: H, at least the number of periods.
+        num_layers: n_L; each layer has the same periods.
+        periods: T_i in steps, rising; (1, 4, 8) as in the GateL0RD paper.
+
+    Raises:
+        ValueError: an argument is wrong; the message names it.
+    """
+
+    name = "clockwork"
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        periods: Sequence[int] = (1, 4, 8),
+    ) -> None:
+        super().__init__(input_size, hidden_size, num_layers)
+        if isinstance(periods, str) or not isinstance(periods, Sequence) or not periods:
+            raise _checks.refuse("periods", "rising integers >= 1", periods)
+        self.periods = tuple(_checks.integer("periods", period, 1) for period in periods)
+        if list(self.periods) != sorted(set(self.periods)):
+            raise _checks.refuse("periods", "rising integers >= 1", periods)
+        if self.hidden_size < len(self.periods):
+            wanted = f"at least one number for each of the {len(self.periods)} periods"
+            raise _checks.refuse("hidden_size", wanted, hidden_size)
+        self.state_size = self.hidden_size + 1
+        sizes = [self.input_size] + [self.hidden_size] * (self.num_layers - 1)
+        self.from_input = nn.ModuleList(nn.Linear(size, self.hidden_size) for size in sizes)
+        self.from_state = nn.ModuleList(
+            nn.Linear(self.hidden_size, self.hidden_size, bias=False) for _ in sizes
+        )
+        each, more = divmod(self.hidden_size, len(self.periods))
+        counts = [each + (i < more) for i in range(len(self.periods))]
+        unit_periods = torch.tensor(self.periods).repeat_interleave(torch.tensor(counts))
+        self.unit_periods: Tensor
+        self.connected: Tensor
+        self.register_buffer("unit_periods", unit_periods, persistent=False)
+        seen = unit_periods[None, :] >= unit_periods[:, None]
+        self.register_buffer("connected", seen, persistent=False)
+
+    @property
+    def context_size(self) -> int:
+        """Numbers of a layer's state that a network may choose: all but the clock."""
+        return self.hidden_size
+
+    def run(
+        self, x: Tensor, state: Tensor, reset_mask: Tensor | None
+    ) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
+        """Run over checked arguments."""
+        states = list(state.unbind(0))
+        for layer, (from_input, from_state) in enumerate(
+            zip(self.from_input, self.from_state, strict=True)
+        ):
+            assert isinstance(from_state, nn.Linear)
+            weight = torch.where(self.connected, from_state.weight, 0.0).T
+            drive = from_input(x)
+            outputs: list[Tensor] = []
+            for t in range(x.shape[0]):
+                if reset_mask is not None:
+                    reset = reset_mask[t].unsqueeze(-1)
+                    states[layer] = states[layer].masked_fill(reset, 0.0)
+                h, clock = states[layer].split((self.hidden_size, 1), dim=-1)
+                due = torch.remainder(clock, self.unit_periods) == 0
+                h = torch.where(due, torch.tanh(drive[t] + h @ weight), h)
+                states[layer] = torch.cat((h, clock + 1), dim=-1)
+                outputs.append(h)
+            x = torch.stack(outputs) if outputs else x.new_zeros(0, x.shape[1], self.hidden_size)
+        return x, torch.stack(states), {}
