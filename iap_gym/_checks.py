@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Collection, Sequence
-from typing import Any, cast
+from typing import Any, TypeVar, cast
+
+T = TypeVar("T")
 
 
 def refuse(name: str, wanted: str, got: object) -> ValueError:
@@ -69,6 +71,29 @@ def boolean(name: str, value: Any) -> bool:
     if not isinstance(value, bool):
         raise refuse(name, "True or False", value)
     return value
+
+
+def instance(name: str, value: Any, kind: type[T], wanted: str) -> T:
+    """Return ``value`` if it is an instance of ``kind``.
+
+    Raises:
+        ValueError: it is not.
+    """
+    if not isinstance(value, kind):
+        raise refuse(name, wanted, value)
+    return value
+
+
+def integers(name: str, value: Any, minimum: int = 0) -> tuple[int, ...]:
+    """Return a sequence of integers (a list from JSON too) as a tuple.
+
+    Raises:
+        ValueError: no sequence, or an element that is no integer of at least ``minimum``.
+    """
+    if not isinstance(value, Sequence) or isinstance(value, str):
+        raise refuse(name, f"a sequence of integers >= {minimum}", value)
+    elements = cast("Sequence[Any]", value)
+    return tuple(integer(f"{name}[{i}]", each, minimum) for i, each in enumerate(elements))
 
 
 def pair(name: str, value: Any, minimum: int = 1) -> tuple[int, int]:

@@ -98,6 +98,37 @@ def _distracting_control() -> tuple[EnvEntry, ...]:
 ENTRIES: tuple[EnvEntry, ...] = _distracting_control()
 
 
+@dataclass(frozen=True)
+class UpstreamEntry:
+    """One environment of another package that ours trains on; that package registers it."""
+
+    id: str
+    family: str
+    module: str  # registers the id when it is imported, so that `gym.make("module:id")` works
+    extra: str
+    max_steps: int  # after which the environment itself truncates
+
+
+# (task, steps): those of the GateL0RD paper and of its transfer, and a small one to begin with.
+MINIGRID_TASKS: tuple[tuple[str, int], ...] = (
+    ("DoorKey-5x5", 250),
+    ("DoorKey-8x8", 640),
+    ("DoorKey-16x16", 2560),
+    ("RedBlueDoors-8x8", 1280),
+    ("SimpleCrossingS9N3", 324),
+    ("LavaCrossingS9N2", 324),
+    ("KeyCorridorS3R2", 270),
+    ("KeyCorridorS3R3", 270),
+    ("MemoryS13Random", 845),
+    ("MemoryS17Random", 1445),
+)
+
+UPSTREAM: tuple[UpstreamEntry, ...] = tuple(
+    UpstreamEntry(f"MiniGrid-{task}-v0", "minigrid", "minigrid", "minigrid", steps)
+    for task, steps in MINIGRID_TASKS
+)
+
+
 def register_all() -> None:
     """Register every entry of the table with Gymnasium; a second call changes nothing."""
     for entry in ENTRIES:

@@ -7,10 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from iap_gym.baselines.evolution.algorithm import EvolutionStrategies
+    from iap_gym.baselines.ppo.algorithm import RecurrentPPO
 
-__all__ = ["EvolutionStrategies"]
+__all__ = ["EvolutionStrategies", "RecurrentPPO"]
 
-_HOMES = {"EvolutionStrategies": "iap_gym.baselines.evolution.algorithm"}
+_HOMES = {
+    "EvolutionStrategies": "iap_gym.baselines.evolution.algorithm",
+    "RecurrentPPO": "iap_gym.baselines.ppo.algorithm",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,8 @@
-"""Settings of published agents."""
+"""Settings of published agents, each as arguments of the algorithm that trains it.
+
+``attention_agent`` is for ``EvolutionStrategies``, ``minigrid`` for ``RecurrentPPO``. Both return
+JSON values, a fresh copy with every call, and leave the environment to the caller.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,8 @@ from iap_gym import _checks
 
 IMAGE_SIZE, PATCH_SIZE, STRIDE, CHANNELS = 96, 7, 4, 3
 PATCH_DIM, D_QK, SELECTED, HIDDEN = PATCH_SIZE**2 * CHANNELS, 4, 10, 16
+
+MINIGRID_ENVS = 16  # side by side, what `minigrid` is meant for: procs in train_fc.py
 
 
 def attention_agent() -> dict[str, Any]:
@@ -51,6 +57,60 @@ def attention_agent() -> dict[str, Any]:
             },
         },
     }
+
+
+def minigrid(core: str = "gatel0rd", **changes: Any) -> dict[str, Any]:
+    """Return the GateL0RD paper's MiniGrid agent as arguments of ``RecurrentPPO``, of JSON values.
+
+    Gumbsch, Butz and Martius 2021, appendix B.6; what it leaves open comes from the code published
+    with it, ``martius-lab/GateL0RD-paper``, src/minigrid: its ``model.py`` and ``ppo.py``, and the
+    defaults of its ``train_fc.py``, which are those of rl-starter-files. It is for the image alone
+    (``iap_gym.baselines.minigrid.make_minigrid``) and ``MINIGRID_ENVS`` environments:
+
+        env = make_vec_env(make_minigrid, 16, env_kwargs={"env_id": "MiniGrid-DoorKey-8x8-v0"})
+        RecurrentPPO(env=env, **minigrid("lstm"))
+
+    How many steps each task was trained for is not published. Against the published code,
+    Stable-Baselines3 adds the value of the last state where an episode was cut off at
+    ``max_steps``, takes the clipped value alone where that takes the larger of two errors, and
+    keeps the latent states of the rollout through all epochs.
+
+    Args:
+        core: "gatel0rd", or "lstm", "gru", "elman", "clockwork" with everything else unmodified,
+            as the paper has it for the LSTM.
+        **changes: arguments of ``RecurrentPPO`` that take the place of these, or are new; those
+            under ``policy_kwargs`` one by one. For KeyCorridor the paper also shows
+            ``learning_rate=0.0005`` (D.9), with which its LSTM learns better.
+    """
+    policy_kwargs: dict[str, Any] = {
+        "features_extractor_class": "iap_gym.baselines.minigrid:MiniGridFeatures",  # B.6, model.py
+        "normalize_images": False,  # model.py: the integers as they are
+        "hidden_size": 64,  # B.6; the output of GateL0RD has as many
+        "net_arch": {"pi": [64], "vf": [64]},  # B.6; tanh, as Stable-Baselines3 has by itself
+        "row_normalized_init": True,  # model.py; other layers start as torch has them
+        "optimizer_kwargs": {"eps": 1e-4},  # B.6; its betas .9 and .999 are those of torch
+    }
+    settings: dict[str, Any] = {
+        "policy": "CnnCorePolicy",
+        "core": core,
+        "core_sharing": "shared",  # model.py: one core, the gradients of actor and critic
+        "gate_penalty": 0.01,  # B.6
+        "bptt": 32,  # B.6
+        "n_steps": 128,  # ppo.py
+        "batch_size": 256,  # B.6: 8 sequences of 32
+        "n_epochs": 4,  # B.6
+        "learning_rate": 1e-3,  # B.6
+        "gamma": 0.99,  # B.6
+        "gae_lambda": 0.99,  # B.6
+        "max_grad_norm": 0.1,  # B.6
+        "clip_range": 0.2,  # train_fc.py
+        "clip_range_vf": 0.2,  # ppo.py clips the value as it does the policy
+        "normalize_advantage": False,  # ppo.py does not
+        "ent_coef": 0.01,  # train_fc.py
+        "vf_coef": 0.5,  # train_fc.py
+    }
+    policy_kwargs |= changes.pop("policy_kwargs", None) or {}
+    return {**settings, "policy_kwargs": policy_kwargs, **changes}
 
 
 def attention_agent_vector(published: ArrayLike) -> NDArray[np.float32]:

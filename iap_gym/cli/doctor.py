@@ -31,6 +31,8 @@ PACKAGES = {
     "tqdm": "baselines",
     "box2d": "carracing",
     "pygame-ce": "carracing",
+    "minigrid": "minigrid",
+    "rl_zoo3": "zoo",
 }
 
 

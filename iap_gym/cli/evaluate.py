@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from iap_gym.cli.arguments import add_run, at_least
+from iap_gym.cli.arguments import add_pairs, add_run, at_least, pairs
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -20,6 +20,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--first-seed", type=at_least(0), default=1_000_000, help="of the episodes (%(default)s)"
     )
     parser.add_argument("--workers", type=at_least(1), default=1, help="processes that play")
+    parser.add_argument(
+        "--sampled", action="store_true", help="draw actions from the policy (ppo) in each step"
+    )
+    parser.add_argument(
+        "--env", metavar="ID", help="play in another environment with the same spaces"
+    )
+    add_pairs(parser, "--env-kwargs", "arguments of the environment other than in training")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -34,9 +41,10 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.split in SPLITS:
         splits: tuple[str | None, ...] = (arguments.split,)
     else:
-        splits = SPLITS if has_splits(folder.config().env) else (None,)
+        env_id = arguments.env or folder.config().env
+        splits = SPLITS if has_splits(env_id) else (None,)
         if arguments.split == "both" and splits == (None,):
-            raise ValueError(f"--split: {folder.config().env} has no train and val backgrounds")
+            raise ValueError(f"--split: {env_id} has no train and val backgrounds")
     done: list[evaluation.Evaluation] = []
     for split in splits:
         result = evaluation.evaluate(
@@ -45,6 +53,9 @@ def run(arguments: argparse.Namespace) -> int:
             split,
             first_seed=arguments.first_seed,
             workers=arguments.workers,
+            sampled=arguments.sampled,
+            env=arguments.env,
+            env_kwargs=pairs("--env-kwargs", arguments.env_kwargs),
         )
         print(evaluation.table(result), flush=True)
         done.append(result)

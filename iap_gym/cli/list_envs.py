@@ -1,19 +1,19 @@
-"""``iap-gym list``: the registered environments."""
+"""``iap-gym list``: the environments: registered ones, and upstream ones that ours trains on."""
 
 from __future__ import annotations
 
 import argparse
 from importlib import metadata
 
-from iap_gym.registry import ENTRIES
+from iap_gym.registry import ENTRIES, UPSTREAM, UpstreamEntry
 
 # One distribution that only this extra brings.
-MARKS = {"distracting": "dm_control"}
+MARKS = {"distracting": "dm_control", "minigrid": "minigrid"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the subcommand."""
-    families = sorted({entry.family for entry in ENTRIES})
+    families = sorted({entry.family for entry in (*ENTRIES, *UPSTREAM)})
     parser.add_argument("--family", choices=families, help="only these")
 
 
@@ -28,8 +28,13 @@ def installed(extra: str) -> bool:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print one line an environment."""
-    for entry in ENTRIES:
-        if arguments.family in (None, entry.family):
-            needs = "" if installed(entry.extra) else f'  pip install "iap-gym[{entry.extra}]"'
-            print(f"{entry.id:<48}{entry.family}{needs}")
+    for entry in (*ENTRIES, *UPSTREAM):
+        if arguments.family not in (None, entry.family):
+            continue
+        line = f"{entry.id:<48}{entry.family}"
+        if isinstance(entry, UpstreamEntry):  # `import iap_gym` does not register it
+            line += f'  gym.make("{entry.module}:{entry.id}")'
+        if not installed(entry.extra):
+            line += f'  pip install "iap-gym[{entry.extra}]"'
+        print(line)
     return 0

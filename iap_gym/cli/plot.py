@@ -1,14 +1,30 @@
-"""``iap-gym plot``: training curves of one run or several."""
+"""``iap-gym plot``: training curves of one run or several, or cores compared over seeds."""
 
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from iap_gym.baselines.experiments.run import Run
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the subcommand."""
     parser.add_argument("runs", nargs="+", metavar="RUN", help="run folders")
     parser.add_argument("--out", help="the picture (png, svg, pdf); default: curve.png of the run")
+    parser.add_argument(
+        "--metric",
+        metavar="COLUMN",
+        help="compare settings over seeds by this column, such as success_rate, mean_return or "
+        "gate_rate; default for several ppo runs: the success rate where there is one",
+    )
+    parser.add_argument("--csv", help="a file for the compared curves")
+    parser.add_argument(
+        "--threshold",
+        type=float,
+        help="of the table of steps that a comparison prints; default for success_rate: 0.9",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -18,11 +34,40 @@ def run(arguments: argparse.Namespace) -> int:
     from iap_gym.baselines.experiments.run import Run
 
     folders = [Run.open(path) for path in arguments.runs]
-    if arguments.out is None and len(folders) > 1:
-        raise ValueError("--out: expected a file for the curves of several runs, got nothing")
+    several = len(folders) > 1
+    compares = any((arguments.metric, arguments.csv, arguments.threshold is not None))
+    compares |= several and all(folder.config().algo == "ppo" for folder in folders)
+    if arguments.out is None and (several or compares):
+        what = "several runs" if several else "a comparison"
+        raise ValueError(f"--out: expected a file for the curves of {what}, got nothing")
     out = arguments.out or folders[0].curve_file
-    draw_curves(folders, out)
+    if compares:
+        _compare(folders, arguments)
+    else:
+        draw_curves(folders, out)
     if arguments.out is None:
         write_report(folders[0])
     print(out)
     return 0
+
+
+def _compare(folders: list[Run], arguments: argparse.Namespace) -> None:
+    import numpy as np
+
+    from iap_gym.baselines.experiments import comparison, comparison_tables
+    from iap_gym.baselines.experiments.curves import draw_comparison
+
+    metric = arguments.metric or comparison.default_metric(folders)
+    # Fixed, so that the same runs print the same intervals.
+    groups = comparison.compare(folders, metric, np.random.default_rng(0))
+    draw_comparison(groups, metric, arguments.out)
+    print(comparison_tables.final_table(groups, metric))
+    threshold = arguments.threshold
+    if threshold is None and metric == comparison.SUCCESS:
+        threshold = comparison.THRESHOLD
+    if threshold is not None:
+        members = comparison.group_runs(folders)
+        print(comparison_tables.steps_table(members, threshold, metric))
+    if arguments.csv:
+        comparison_tables.write_csv(groups, metric, arguments.csv)
+        print(arguments.csv)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import math
 import re
 import time
 from pathlib import Path
@@ -14,24 +15,58 @@ from iap_gym.cli.arguments import add_pairs, at_least, pairs
 if TYPE_CHECKING:
     from iap_gym.baselines.experiments.run import Run
 
-POLICIES = ("LinearPolicy", "MlpPolicy", "LstmPolicy")
-
-
 # What a run that goes on takes from its own config; None and [] say that it was not given.
-FIXED = ("env", "algo", "policy", "seed", "run")
+FIXED = (
+    *("env", "algo", "core", "policy", "seed", "n_envs", "checkpoint_every"),
+    *("eval_every", "eval_episodes", "eval_deterministic", "run"),
+)
 FIXED_PAIRS = ("env_kwargs", "selector", "policy_kwargs", "algo_kwargs")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the subcommand."""
     parser.add_argument("--env", help="id of the environment")
-    parser.add_argument("--algo", choices=("es",), help="es: evolution strategies (default)")
-    parser.add_argument("--policy", choices=POLICIES, help="controller; default LinearPolicy")
+    parser.add_argument(
+        "--algo",
+        choices=("es", "ppo"),
+        help="es: evolution strategies (default); ppo: PPO with a recurrent core",
+    )
+    parser.add_argument(
+        "--policy",
+        help="es: LinearPolicy (default), MlpPolicy, LstmPolicy; ppo: MlpCorePolicy, CnnCorePolicy "
+        "or MultiInputCorePolicy, by default what suits the observations",
+    )
     parser.add_argument(
         "--timesteps", type=at_least(1), help="environment steps in all; default 1,000,000"
     )
     parser.add_argument("--seed", type=at_least(0), help="default 0")
     parser.add_argument("--workers", type=at_least(1), help="processes; the result is the same")
+    ppo = parser.add_argument_group("with --algo ppo")
+    ppo.add_argument("--core", help="gatel0rd (default), lstm, gru, elman or clockwork")
+    ppo.add_argument(
+        "--n-envs", type=at_least(1), help="environments side by side; default 8, MiniGrid 16"
+    )
+    ppo.add_argument(
+        "--checkpoint-every",
+        type=at_least(1),
+        metavar="UPDATES",
+        help="save, and begin the episodes anew, after so many updates; default 20",
+    )
+    ppo.add_argument(
+        "--eval-every",
+        type=at_least(1),
+        metavar="STEPS",
+        help="play a fixed set of episodes after so many steps, and at the end; default never",
+    )
+    ppo.add_argument(
+        "--eval-episodes", type=at_least(1), metavar="N", help="episodes of the set; default 100"
+    )
+    ppo.add_argument(
+        "--eval-deterministic",
+        action="store_true",
+        default=None,
+        help="take the most probable actions in them instead of sampled ones",
+    )
     add_pairs(parser, "--env-kwargs", "arguments of the environment, such as height=64")
     add_pairs(parser, "--selector", "arguments of the PatchSelector, such as patch_size=4")
     add_pairs(parser, "--policy-kwargs", "other arguments of the policy, such as hidden_size=16")
@@ -56,12 +91,26 @@ def run(arguments: argparse.Namespace) -> int:
     seconds = train(folder, progress=not arguments.no_progress)
     draw_curves([folder], folder.curve_file)
     write_report(folder)
-    metrics = folder.metrics()
-    print(
-        f"{int(metrics['timesteps'][-1])} steps in {len(metrics['timesteps'])} generations; "
-        f"mean return of the last {metrics['mean_return'][-1]:.1f}; {seconds:.0f} s now"
-    )
+    print(f"{summary(folder)}; {seconds:.0f} s now")
     return 0
+
+
+def summary(folder: Run) -> str:
+    """Say in a line what a run has reached."""
+    metrics = folder.metrics()
+    steps, count = int(metrics["timesteps"][-1]), len(metrics["timesteps"])
+    if folder.config().algo == "es":
+        mean = metrics["mean_return"][-1]
+        return f"{steps} steps in {count} generations; mean return of the last {mean:.1f}"
+    text = f"{steps} steps in {count} updates; mean return {metrics['mean_return'][-1]:.3g}"
+    if folder.evaluations_file.is_file():
+        last = {name: column[-1] for name, column in folder.evaluations().items()}
+        text = f"{steps} steps in {count} updates; in {last['episodes']:.0f} episodes mean return "
+        text += f"{last['mean_return']:.3g}"
+        for name in ("success_rate", "gate_rate"):
+            if not math.isnan(last[name]):
+                text += f", {name.replace('_', ' ')} {last[name]:.3g}"
+    return text
 
 
 def resumed(arguments: argparse.Namespace) -> Run:
@@ -108,17 +157,27 @@ def created(arguments: argparse.Namespace) -> Run:
     """
     from iap_gym.baselines.experiments.config import TrainConfig
     from iap_gym.baselines.experiments.run import Run
-    from iap_gym.baselines.experiments.train import build
+    from iap_gym.baselines.experiments.train import settle
 
     if not arguments.env:
         raise ValueError("--env: expected the id of an environment (see iap-gym list), got nothing")
     given: dict[str, Any] = {
         "algo": arguments.algo,
         "policy": arguments.policy,
+        "core": arguments.core,
         "total_timesteps": arguments.timesteps,
         "seed": arguments.seed,
         "workers": arguments.workers,
+        "checkpoint_every": arguments.checkpoint_every,
+        "eval_every": arguments.eval_every,
+        "eval_episodes": arguments.eval_episodes,
+        "eval_sampled": False if arguments.eval_deterministic else None,
     }
+    algo_kwargs = pairs("--algo-kwargs", arguments.algo_kwargs)
+    if arguments.n_envs is not None:
+        if "n_envs" in algo_kwargs:
+            raise ValueError("--algo-kwargs: expected no n_envs beside --n-envs, got both")
+        algo_kwargs["n_envs"] = arguments.n_envs
     policy_kwargs = pairs("--policy-kwargs", arguments.policy_kwargs)
     if arguments.selector:
         if "selector" in policy_kwargs:
@@ -128,13 +187,13 @@ def created(arguments: argparse.Namespace) -> Run:
         env=arguments.env,
         env_kwargs=pairs("--env-kwargs", arguments.env_kwargs),
         policy_kwargs=policy_kwargs,
-        algo_kwargs=pairs("--algo-kwargs", arguments.algo_kwargs),
+        algo_kwargs=algo_kwargs,
         **{name: value for name, value in given.items() if value is not None},
     )
     try:
-        build(config).close()  # a wrong argument is refused before a folder is made
+        config = settle(config)  # a wrong argument is refused before a folder is made
     except TypeError as error:  # what Python says of a keyword that a function does not take
-        raise ValueError(f"--env-kwargs or --algo-kwargs: {error}") from error
+        raise ValueError(f"--env-kwargs, --policy-kwargs or --algo-kwargs: {error}") from error
     except ModuleNotFoundError as error:
         module = config.env.rpartition(":")[0]
         if not module or error.name != module.partition(".")[0]:

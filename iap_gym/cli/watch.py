@@ -1,4 +1,4 @@
-"""``iap-gym watch``: film a trained agent with what it attends to."""
+"""``iap-gym watch``: film a trained agent with what it attends to, or remembers."""
 
 from __future__ import annotations
 
@@ -16,6 +16,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--scores", action="store_true", help="also the scores of all patches as a heat map"
     )
+    parser.add_argument(
+        "--sampled", action="store_true", help="draw actions from the policy (ppo) in each step"
+    )
     parser.add_argument("--seed", type=at_least(0), default=1_000_000, help="of the first episode")
 
 
@@ -29,9 +32,15 @@ def run(arguments: argparse.Namespace) -> int:
     folder = Run.open(arguments.run)
     split = arguments.split or ("val" if has_splits(folder.config().env) else None)
     returns = record(
-        folder, arguments.out, split, arguments.seed, arguments.episodes, arguments.scores
+        folder,
+        arguments.out,
+        split,
+        arguments.seed,
+        arguments.episodes,
+        arguments.scores,
+        arguments.sampled,
     )
     if arguments.out is None:
         write_report(folder)
-    print(f"{arguments.out or folder.film_file}: returns {', '.join(f'{r:.1f}' for r in returns)}")
+    print(f"{arguments.out or folder.film_file}: returns {', '.join(f'{r:.4g}' for r in returns)}")
     return 0

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from iap_gym import _checks
 from iap_gym.recurrent._shapes import check_input, check_state
-from iap_gym.recurrent.gates import GATES
+from iap_gym.recurrent.gates import GATES, openness
 
 
 def tanh_layers(sizes: list[int]) -> nn.Sequential:
@@ -29,7 +29,7 @@ class GateL0RDCell(nn.Module):
     - Λ_t = max(0, tanh(s_t)) for "retanh"; Θ(s_t) for "heaviside"; 1 / (1 + exp(-s_t)) for
       "sigmoid"
     - h_t = h_{t-1} + Λ_t ⊙ (r(z_t) - h_{t-1}) (Equation 8): a closed gate, Λ = 0, leaves its
-      number of the state as it is, to the bit
+      number of the state as it is, to the bit (but for the sign of -0.0)
     - y_t = tanh(p([x_t; h_t])) ⊙ 1 / (1 + exp(-o([x_t; h_t]))) (Equation 9)
 
     g, r, p and o are affine maps with the initialisation of ``nn.Linear``. With n internal layers
@@ -91,12 +91,12 @@ class GateL0RDCell(nn.Module):
             "heaviside", Λ for "sigmoid".
 
         Raises:
-            ValueError: an input or state of another shape.
+            ValueError: an input or state of another shape or dtype.
         """
         check_input(x, "B, I", self.input_size, self.p.weight)
         if h is None:
-            h = x.new_zeros(x.shape[0], self.hidden_size)
-        check_state("h", h, (x.shape[0], self.hidden_size))
+            h = self.p.weight.new_zeros(x.shape[0], self.hidden_size)
+        check_state("h", h, (x.shape[0], self.hidden_size), self.p.weight)
         noise = self.draw_noise((x.shape[0],), generator)
         return self.step(x, h, noise)
 
@@ -114,12 +114,16 @@ class GateL0RDCell(nn.Module):
     def step(self, x: Tensor, h: Tensor, noise: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
         """Compute the equations of the class for given noise, without checks."""
         z = torch.cat((x, h), dim=-1)
-        s = self.g(z)
+        h, update = self.move(h, self.g(z), self.r(z), noise)
+        return self.output(torch.cat((x, h), dim=-1)), h, openness(self.gate, update)
+
+    def move(self, h: Tensor, s: Tensor, r: Tensor, noise: Tensor | None) -> tuple[Tensor, Tensor]:
+        """Move the state by Equation 8, given g(z) and r(z) before its last tanh; also return Λ."""
         if noise is not None:
             s = s + noise
-        update, gates = GATES[self.gate](s)
-        h = h + update * (torch.tanh(self.r(z)) - h)
-        return self.output(torch.cat((x, h), dim=-1)), h, gates
+        update = GATES[self.gate](s)
+        # h + Λ (r - h) in one operation, exact at Λ = 0 and 1. Within autocast h keeps its dtype.
+        return torch.lerp(h, torch.tanh(r).to(h.dtype), update.to(h.dtype)), update
 
     def output(self, z: Tensor) -> Tensor:
         """Compute y from [x; new state], (..., I + H) -> (..., O)."""

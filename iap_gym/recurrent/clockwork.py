@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import torch
@@ -40,15 +41,15 @@ class ClockworkCore(Core):
         periods: Sequence[int] = (1, 4, 8),
     ) -> None:
         super().__init__(input_size, hidden_size, num_layers)
-        if isinstance(periods, str) or not isinstance(periods, Sequence) or not periods:
-            raise _checks.refuse("periods", "rising integers >= 1", periods)
-        self.periods = tuple(_checks.integer("periods", period, 1) for period in periods)
-        if list(self.periods) != sorted(set(self.periods)):
+        self.periods = _checks.integers("periods", periods, 1)
+        if not self.periods or list(self.periods) != sorted(set(self.periods)):
             raise _checks.refuse("periods", "rising integers >= 1", periods)
         if self.hidden_size < len(self.periods):
             wanted = f"at least one number for each of the {len(self.periods)} periods"
             raise _checks.refuse("hidden_size", wanted, hidden_size)
         self.state_size = self.hidden_size + 1
+        # The clock counts modulo this, so that no float type runs out of integers.
+        self.cycle = math.lcm(*self.periods)
         sizes = [self.input_size] + [self.hidden_size] * (self.num_layers - 1)
         self.from_input = nn.ModuleList(nn.Linear(size, self.hidden_size) for size in sizes)
         self.from_state = nn.ModuleList(
@@ -72,22 +73,21 @@ class ClockworkCore(Core):
         self, x: Tensor, state: Tensor, reset_mask: Tensor | None
     ) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
         """Run over checked arguments."""
-        states = list(state.unbind(0))
-        for layer, (from_input, from_state) in enumerate(
-            zip(self.from_input, self.from_state, strict=True)
-        ):
+        last: list[Tensor] = []
+        layers = zip(state.unbind(0), self.from_input, self.from_state, strict=True)
+        for own, from_input, from_state in layers:
             assert isinstance(from_state, nn.Linear)
             weight = torch.where(self.connected, from_state.weight, 0.0).T
-            drive = from_input(x)
+            h, clock = own[:, : self.hidden_size], own[:, self.hidden_size :]
             outputs: list[Tensor] = []
-            for t in range(x.shape[0]):
+            for t, drive in enumerate(from_input(x).unbind(0)):
                 if reset_mask is not None:
                     reset = reset_mask[t].unsqueeze(-1)
-                    states[layer] = states[layer].masked_fill(reset, 0.0)
-                h, clock = states[layer].split((self.hidden_size, 1), dim=-1)
+                    h, clock = h.masked_fill(reset, 0.0), clock.masked_fill(reset, 0.0)
                 due = torch.remainder(clock, self.unit_periods) == 0
-                h = torch.where(due, torch.tanh(drive[t] + h @ weight), h)
-                states[layer] = torch.cat((h, clock + 1), dim=-1)
+                h = torch.where(due, torch.tanh(torch.addmm(drive, h, weight)), h)
+                clock = torch.remainder(clock + 1, self.cycle)
                 outputs.append(h)
+            last.append(torch.cat((h, clock), dim=-1))
             x = torch.stack(outputs) if outputs else x.new_zeros(0, x.shape[1], self.hidden_size)
-        return x, torch.stack(states), {}
+        return x, torch.stack(last), {}

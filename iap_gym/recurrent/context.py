@@ -39,11 +39,10 @@ class ContextNetwork(nn.Module):
         super().__init__()
         self.input_size = _checks.integer("input_size", input_size, 1)
         self.num_inputs = _checks.integer("num_inputs", num_inputs, 1)
-        if not isinstance(core, Core):
-            raise _checks.refuse("core", "a Core, such as make_core gives", core)
+        _checks.instance("core", core, Core, "a Core, such as make_core gives")
         if widths is None:
             widths = (4 * core.hidden_size, 2 * core.hidden_size)
-        inner = [_checks.integer("widths", width, 1) for width in widths]
+        inner = _checks.integers("widths", widths, 1)
         sizes = [self.num_inputs * self.input_size, *inner, core.context_size]
         self.layers = nn.ModuleList(tanh_layers(sizes) for _ in range(core.num_layers))
 

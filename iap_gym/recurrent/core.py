@@ -64,9 +64,11 @@ class Core(nn.Module, ABC):
             context: float (n_L, B, context_size), such as a ``ContextNetwork`` gives.
 
         Raises:
-            ValueError: a context of another shape.
+            ValueError: a context of another shape or dtype.
         """
-        check_state("context", context, (self.num_layers, context.shape[1], self.context_size))
+        batch = context.shape[1] if context.ndim == 3 else 1
+        shape = (self.num_layers, batch, self.context_size)
+        check_state("context", context, shape, next(self.parameters()))
         missing = self.state_size - self.context_size
         return torch.nn.functional.pad(context, (0, missing)) if missing else context
 
@@ -87,11 +89,12 @@ class Core(nn.Module, ABC):
         Raises:
             ValueError: an input, state or mask of another shape or dtype.
         """
-        check_input(x, "T, B, I", self.input_size, next(self.parameters()))
+        weight = next(self.parameters())
+        check_input(x, "T, B, I", self.input_size, weight)
         time, batch = x.shape[:2]
         if state is None:
-            state = x.new_zeros(self.num_layers, batch, self.state_size)
-        check_state("state", state, (self.num_layers, batch, self.state_size))
+            state = weight.new_zeros(self.num_layers, batch, self.state_size)
+        check_state("state", state, (self.num_layers, batch, self.state_size), weight)
         if reset_mask is not None:
             check_reset_mask(reset_mask, time, batch)
         return self.run(x, state, reset_mask)

@@ -6,6 +6,7 @@ import inspect
 import itertools
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -52,19 +53,17 @@ class _TorchCore(Core):
         self, x: Tensor, state: Tensor, reset_mask: Tensor | None
     ) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
         """Run from one reset to the next with torch's fused loops."""
+        if x.shape[0] == 0:
+            return x.new_zeros(0, x.shape[1], self.output_size), state, {}
         if reset_mask is None:
             y, state = self.advance(x, state)
             return y, state, {}
-        cuts = torch.nonzero(reset_mask.any(dim=1)).flatten().tolist()
-        bounds = [0, *(cut for cut in cuts if cut > 0), x.shape[0]]
+        cuts = np.flatnonzero(reset_mask[1:].any(dim=1).numpy(force=True)) + 1
         outputs: list[Tensor] = []
-        for begin, end in itertools.pairwise(bounds):
-            if begin < end:
-                state = state.masked_fill(reset_mask[begin].unsqueeze(-1), 0.0)
-                y, state = self.advance(x[begin:end], state)
-                outputs.append(y)
-        if not outputs:
-            return x.new_zeros(0, x.shape[1], self.output_size), state, {}
+        for begin, end in itertools.pairwise([0, *cuts.tolist(), x.shape[0]]):
+            state = state.masked_fill(reset_mask[begin].unsqueeze(-1), 0.0)
+            y, state = self.advance(x[begin:end], state)
+            outputs.append(y)
         return (outputs[0] if len(outputs) == 1 else torch.cat(outputs)), state, {}
 
     def advance(self, x: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
@@ -85,8 +84,8 @@ class LSTMCore(_TorchCore):
 
     def __init__(self, input_size: int, hidden_size: int, num_layers: int = 1) -> None:
         super().__init__(input_size, hidden_size, num_layers)
-        self.network = nn.LSTM(input_size, hidden_size, num_layers)
-        self.state_size = 2 * hidden_size
+        self.network = nn.LSTM(self.input_size, self.hidden_size, self.num_layers)
+        self.state_size = 2 * self.hidden_size
 
     def advance(self, x: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
         """Run without resets."""
@@ -108,7 +107,7 @@ class GRUCore(_TorchCore):
 
     def __init__(self, input_size: int, hidden_size: int, num_layers: int = 1) -> None:
         super().__init__(input_size, hidden_size, num_layers)
-        self.network = nn.GRU(input_size, hidden_size, num_layers)
+        self.network = nn.GRU(self.input_size, self.hidden_size, self.num_layers)
 
 
 class ElmanCore(_TorchCore):
@@ -124,7 +123,7 @@ class ElmanCore(_TorchCore):
 
     def __init__(self, input_size: int, hidden_size: int, num_layers: int = 1) -> None:
         super().__init__(input_size, hidden_size, num_layers)
-        self.network = nn.RNN(input_size, hidden_size, num_layers, nonlinearity="tanh")
+        self.network = nn.RNN(self.input_size, self.hidden_size, self.num_layers)
 
 
 CORES: dict[str, type[Core]] = {

@@ -101,8 +101,8 @@ class GateL0RD(nn.Module):
         if self.num_layers > 1:
             shape = (self.num_layers, *shape)
         if h0 is None:
-            h0 = x.new_zeros(shape)
-        check_state("h0", h0, shape)
+            h0 = first.p.weight.new_zeros(shape)
+        check_state("h0", h0, shape, first.p.weight)
         if reset_mask is not None:
             check_reset_mask(reset_mask, time, batch)
         states = h0.reshape(self.num_layers, batch, self.hidden_size)

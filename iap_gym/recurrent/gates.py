@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from iap_gym import _checks
+from iap_gym.recurrent._shapes import check_gates
 
 PENALTIES = ("l0", "l1", "l2")
 
@@ -38,27 +39,22 @@ def retanh(s: Tensor) -> Tensor:
     return torch.relu(torch.tanh(s))
 
 
-def _retanh(s: Tensor) -> tuple[Tensor, Tensor]:
-    update = retanh(s)
-    return update, heaviside(update)
-
-
-def _heaviside(s: Tensor) -> tuple[Tensor, Tensor]:
-    update = heaviside(s)
-    return update, update
-
-
-def _sigmoid(s: Tensor) -> tuple[Tensor, Tensor]:
-    update = torch.sigmoid(s)
-    return update, update
-
-
-# name: s -> (Λ, how far the state moves to its new value; what is counted as open)
-GATES: dict[str, Callable[[Tensor], tuple[Tensor, Tensor]]] = {
-    "retanh": _retanh,
-    "heaviside": _heaviside,
-    "sigmoid": _sigmoid,
+# name: s -> Λ, how far the state moves to its new value
+GATES: dict[str, Callable[[Tensor], Tensor]] = {
+    "retanh": retanh,
+    "heaviside": heaviside,
+    "sigmoid": torch.sigmoid,
 }
+
+
+def openness(gate: str, update: Tensor) -> Tensor:
+    """Turn Λ into what cells return as gates: Θ(Λ), but Λ itself for sigmoids, which never close.
+
+    Args:
+        gate: name of the gate.
+        update: Λ, float tensor of any shape.
+    """
+    return heaviside(update) if gate == "retanh" else update
 
 
 def gate_penalty(gates: Tensor, mask: Tensor | None = None, kind: str = "l0") -> Tensor:
@@ -78,18 +74,17 @@ def gate_penalty(gates: Tensor, mask: Tensor | None = None, kind: str = "l0") ->
         Scalar of the dtype of ``gates``: the mean over what the mask keeps, 0 if it keeps nothing.
 
     Raises:
-        ValueError: an unknown kind, or a mask that is not bool or has another shape.
+        ValueError: an unknown kind, gates that are not float, or a mask that is not bool or has
+            another shape.
     """
     _checks.one_of("kind", kind, PENALTIES)
-    values = {"l0": heaviside, "l1": torch.abs, "l2": torch.square}[kind](gates)
+    check_gates(gates, mask)
+    penalty = {"l0": heaviside, "l1": torch.abs, "l2": torch.square}[kind]
     if mask is None:
+        values = penalty(gates)
         return values.mean() if values.numel() else values.sum()
-    leading = tuple(gates.shape[: mask.ndim])
-    if mask.dtype != torch.bool or tuple(mask.shape) != leading or mask.ndim >= gates.ndim:
-        wanted = f"a bool tensor of shape {tuple(gates.shape[:-1])} or of its first dimensions"
-        raise _checks.refuse("mask", wanted, f"{mask.dtype} of shape {tuple(mask.shape)}")
-    # Padding may hold anything, NaN too, which a product with 0 would let through.
-    open_mask = mask.reshape(mask.shape + (1,) * (gates.ndim - mask.ndim))
-    kept = torch.where(open_mask, values, torch.zeros_like(values))
+    # Padding may hold anything, NaN too. It is replaced before the penalty is computed, whose
+    # gradient would be 0 · NaN; every penalty of 0 is 0.
+    kept = gates.masked_fill(~mask.reshape(mask.shape + (1,) * (gates.ndim - mask.ndim)), 0.0)
     each = gates.numel() // max(mask.numel(), 1)
-    return kept.sum() / (mask.sum() * each).clamp(min=1)
+    return penalty(kept).sum() / (mask.sum() * each).clamp(min=1)

@@ -1,6 +1,7 @@
-"""Wrappers that put patch attention between an environment and an agent.
+"""Wrappers that put patch attention between an environment and an agent, or leave text out.
 
-They need torch, and load it when they are first asked for; importing this module does not.
+Those with attention need torch, and load it when they are first asked for; importing this module
+does not.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from iap_gym import _optional
+from iap_gym.wrappers.text import DropTextObservation
 
 if TYPE_CHECKING:
     from iap_gym.wrappers.heat_map import score_map
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AttentionOverlay",
+    "DropTextObservation",
     "IAPObservation",
     "VectorIAPObservation",
     "mark_patches",

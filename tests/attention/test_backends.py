@@ -11,6 +11,7 @@ import pytest
 import torch
 from gymnasium.error import DependencyNotInstalled
 
+from iap_gym._compiled.availability import import_kernels
 from iap_gym.attention import PatchSelector, backends
 
 IMAGES = np.random.default_rng(0).integers(0, 256, (2, 24, 50, 3), dtype=np.uint8)
@@ -23,10 +24,10 @@ def make(**options):
 @pytest.fixture
 def fresh(monkeypatch):
     """Look for numba anew, and again after the test."""
-    backends.compiled_calls.cache_clear()
+    import_kernels.cache_clear()
     yield monkeypatch
     monkeypatch.undo()
-    backends.compiled_calls.cache_clear()
+    import_kernels.cache_clear()
 
 
 def test_the_backend_is_checked_and_part_of_the_config():
@@ -111,7 +112,7 @@ def test_code_is_compiled_where_nothing_can_be_written(monkeypatch):
     pytest.importorskip("numba")
     from numba.core import caching
 
-    from iap_gym.attention.compiled._cache import compiled
+    from iap_gym._compiled.cache import compiled
 
     def double(x):
         return 2 * x
@@ -125,8 +126,8 @@ def test_code_is_compiled_where_nothing_can_be_written(monkeypatch):
 def test_kept_code_depends_on_every_source():
     # numba looks at the file of the function it keeps, and at what that encloses.
     pytest.importorskip("numba")
-    from iap_gym.attention.compiled import _cache, kernels
+    from iap_gym.attention.compiled import kernels
 
     for function in (kernels.fold, kernels.relu, kernels.estimated, kernels.best):
         enclosed = [cell.cell_contents for cell in function.py_func.__closure__]
-        assert _cache.SOURCES in enclosed
+        assert kernels.SOURCES in enclosed

@@ -7,19 +7,17 @@ pytest.importorskip("numba")
 
 from numba import njit
 
-from iap_gym.attention.compiled._functions import LARGEST_ARGUMENT, exp, sine_cosine
+from iap_gym._compiled.functions import LARGEST_ARGUMENT, exp
+from iap_gym._compiled.simd import address, maximum, minimum, store
+from iap_gym.attention.compiled._functions import sine_cosine
 from iap_gym.attention.compiled._simd import (
     LANES,
     PART,
     add_product,
-    address,
     inverse_length,
     largest,
     load,
-    maximum,
-    minimum,
     sign,
-    store,
     vector,
 )
 

@@ -8,7 +8,7 @@ import pytest
 from iap_gym._files import replacing, write_text
 from iap_gym.baselines.experiments.config import TrainConfig
 from iap_gym.baselines.experiments.loading import has_splits
-from iap_gym.baselines.experiments.run import Run
+from iap_gym.baselines.experiments.run import Run, rows_until
 
 
 @pytest.fixture
@@ -27,6 +27,28 @@ def test_metrics_come_back(tmp_path, config):
     metrics = run.metrics()
     np.testing.assert_array_equal(metrics["timesteps"], [3, 6])
     np.testing.assert_array_equal(metrics["mean_return"], [0.1, -2])
+
+
+def test_a_number_that_is_missing_comes_back_as_nan(tmp_path, config):
+    run = Run.create(tmp_path / "run", config)
+    rows = [{"timesteps": 3, "gate_rate": None}, {"timesteps": 6, "gate_rate": 0.5}]
+    run.write_evaluations(rows)
+    np.testing.assert_array_equal(run.evaluations()["gate_rate"], [np.nan, 0.5])
+    assert rows_until(run.evaluations_file, 5) == [{"timesteps": "3", "gate_rate": ""}]
+    assert rows_until(run.metrics_file, 5) == []
+
+
+def test_config_of_the_first_release_still_opens(tmp_path):
+    fields = {
+        "env": "CartPole-v1", "algo": "es", "policy": "MlpPolicy", "total_timesteps": 100,
+        "seed": 3, "workers": 2, "env_kwargs": {}, "policy_kwargs": {"hidden_size": 4},
+        "algo_kwargs": {"sigma": 0.2},
+    }  # fmt: skip
+    content = {"format": "iap_gym run", "version": 1, "iap_gym": "0.1.0", "config": fields}
+    (tmp_path / "config.json").write_text(json.dumps(content))
+    config = Run.open(tmp_path).config()
+    assert {name: getattr(config, name) for name in fields} == fields
+    assert (config.core, config.eval_every) == (None, None)
 
 
 def test_a_folder_with_something_in_it_is_never_overwritten(tmp_path, config):
@@ -71,7 +93,15 @@ def test_metrics_that_are_no_table_of_numbers_are_refused(tmp_path, config):
     ("fields", "message"),
     [
         ({"env": 3}, "env: expected the id"),
-        ({"env": "A", "algo": "sac"}, "algo: expected one of 'es', got 'sac'"),
+        ({"env": "A", "algo": "sac"}, "algo: expected one of 'es', 'ppo', got 'sac'"),
+        ({"env": "A", "core": "lstm"}, "core: expected nothing beside algo 'es', got 'lstm'"),
+        ({"env": "A", "eval_every": 9}, "eval_every: expected nothing beside algo 'es', got 9"),
+        ({"env": "A", "algo": "ppo", "core": "gru2"}, "core: expected one of 'gatel0rd', .*'gru2'"),
+        ({"env": "A", "algo": "ppo", "eval_every": 0}, "eval_every: expected an integer >= 1"),
+        ({"env": "A", "algo": "ppo", "checkpoint_every": 0}, "checkpoint_every: expected an int"),
+        ({"env": "A", "algo": "ppo", "eval_episodes": 0}, "eval_episodes: expected an integer >="),
+        ({"env": "A", "algo": "ppo", "eval_sampled": 1}, "eval_sampled: expected True or False"),
+        ({"env": "A", "policy": 3}, "policy: expected the name of a policy or None, got 3"),
         ({"env": "A", "workers": 0}, "workers: expected an integer >= 1, got 0"),
         ({"env": "A", "seed": -1}, "seed: expected an integer >= 0, got -1"),
         ({"env": "A", "env_kwargs": [1]}, "env_kwargs: expected a dict"),

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from iap_gym.cli import main as cli
-from iap_gym.registry import ENTRIES
+from iap_gym.registry import ENTRIES, UPSTREAM
 
 WRONG = [
     [],
@@ -68,7 +68,7 @@ def test_help_exits_0(name, capsys):
 def test_list_prints_every_id(capsys):
     assert cli.main(["list"]) == 0
     printed = {line.split()[0] for line in capsys.readouterr().out.splitlines()}
-    assert printed == {entry.id for entry in ENTRIES}
+    assert printed == {entry.id for entry in (*ENTRIES, *UPSTREAM)}
 
 
 @pytest.mark.parametrize("module", ["torch", "safetensors", "tqdm", "matplotlib"])

@@ -14,23 +14,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from iap_gym.attention.compiled._cache import inner
-from iap_gym.attention.compiled._functions import exp, sine_cosine
+from iap_gym._compiled.cache import inner
+from iap_gym._compiled.functions import exp
+from iap_gym._compiled.simd import address, advance, maximum, minimum, store
+from iap_gym.attention.compiled._functions import sine_cosine
 from iap_gym.attention.compiled._pixels import Layout
 from iap_gym.attention.compiled._projection import Weights, project, shared_room
 from iap_gym.attention.compiled._simd import (
     LANES,
     PART,
     add_product,
-    address,
-    advance,
     largest,
     load,
-    maximum,
-    minimum,
     sign,
     spread,
-    store,
     vector,
 )
 from iap_gym.attention.compiled._sums import FLUSH_BLOCKS, flush, query_weights

@@ -1,4 +1,4 @@
-"""exp, sin and cos of vectors, by polynomials fitted with the Remez algorithm.
+"""sin and cos of vectors, by polynomials fitted with the Remez algorithm.
 
 Ranges are reduced with constants in two parts, of which the first has so few digits that its
 products with the integers that occur are exact.
@@ -10,33 +10,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from iap_gym.attention.compiled._cache import inner
-from iap_gym.attention.compiled._simd import (
-    SHIFTER,
-    maximum,
-    minimum,
-    negated_if_odd,
-    times_power_of_two,
-)
-
-LARGEST_ARGUMENT = 87.0  # of exp; beyond it the result would leave the normal float32
-
-
-@inner
-def exp(x: Any) -> Any:
-    """Return e^x within 2e-7 of it, relatively; x is clipped to +-LARGEST_ARGUMENT."""
-    x = minimum(maximum(x, -LARGEST_ARGUMENT), LARGEST_ARGUMENT)
-    shifted = x * 1.4426950408889634 + SHIFTER  # x / log 2, rounded
-    n = shifted - SHIFTER
-    x = n * -0.693145751953125 + x
-    x = n * -1.4286068203094172e-06 + x
-    p = x * 0.001381454018 + 0.008368745109
-    p = p * x + 0.04166839078
-    p = p * x + 0.166665204
-    p = p * x + 0.4999999343
-    p = p * x + 1.0
-    p = p * x + 1.0
-    return times_power_of_two(p, shifted)
+from iap_gym._compiled.cache import inner
+from iap_gym._compiled.simd import SHIFTER, negated_if_odd
 
 
 @inner

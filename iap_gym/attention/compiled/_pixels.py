@@ -9,16 +9,9 @@ from typing import Any, NamedTuple
 from llvmlite import ir
 from numba import types
 
-from iap_gym.attention.compiled._cache import inlined, inner
-from iap_gym.attention.compiled._simd import (
-    LANES,
-    PART,
-    choose_lanes,
-    element_address,
-    intrinsic,
-    load_at,
-    store_at,
-)
+from iap_gym._compiled.cache import inlined, inner
+from iap_gym._compiled.simd import choose_lanes, element_address, intrinsic, load_at, store_at
+from iap_gym.attention.compiled._simd import LANES, PART
 
 PITCH = LANES + PART  # floats from one row of a block of pixels to the next
 BLOCK_ROWS = 256  # numbers of a patch in such a block, or one row of the patch if that is more

@@ -9,17 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from iap_gym.attention.compiled._cache import inner
+from iap_gym._compiled.cache import inner
+from iap_gym._compiled.simd import address, store
 from iap_gym.attention.compiled._pixels import BLOCK_ROWS, PITCH, Layout, pixel_block
-from iap_gym.attention.compiled._simd import (
-    LANES,
-    address,
-    inverse_length,
-    load,
-    spread,
-    store,
-    vector,
-)
+from iap_gym.attention.compiled._simd import LANES, inverse_length, load, spread, vector
 
 GROUP = 4  # queries and keys computed together; weights are padded to a multiple
 

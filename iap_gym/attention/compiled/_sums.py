@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from iap_gym.attention.compiled._cache import inner
+from iap_gym._compiled.cache import inner
 from iap_gym.attention.compiled._simd import LANES, PART, load, vector
 
 FLUSH_BLOCKS = 64  # after which sums of float32 go to float64

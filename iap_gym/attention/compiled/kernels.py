@@ -13,24 +13,16 @@ from typing import Any
 
 import numpy as np
 
+from iap_gym._compiled.cache import checksum_of_sources, compiled, inner
+from iap_gym._compiled.simd import address, advance, maximum, store
 from iap_gym.attention.compiled import _projection
-from iap_gym.attention.compiled._cache import SOURCES, compiled, inner
 from iap_gym.attention.compiled._estimate import estimate, sample_pointers
 from iap_gym.attention.compiled._pixels import Layout
 from iap_gym.attention.compiled._projection import Weights, pointers, project, shared_room
-from iap_gym.attention.compiled._simd import (
-    LANES,
-    PART,
-    add_product,
-    address,
-    advance,
-    largest,
-    load,
-    maximum,
-    store,
-    vector,
-)
+from iap_gym.attention.compiled._simd import LANES, PART, add_product, largest, load, vector
 from iap_gym.attention.compiled._sums import FLUSH_BLOCKS, flush, query_weights
+
+SOURCES = checksum_of_sources(__file__)
 
 
 def relu_room(layout: Layout, weights: Weights) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""Agents to compare a trained one with: random and zero."""
+"""Agents to compare a trained one with: random, zero, and what makes it blind."""
 
 from __future__ import annotations
 
@@ -48,6 +48,20 @@ class ZeroAgent:
     ) -> tuple[NDArray[Any], None]:
         """Return the action 0, (1, *shape of the action)."""
         return self._action.copy()[None], None
+
+
+class FirstObservation(gymnasium.Wrapper):
+    """Shows the first observation of each episode in every step: an agent inside is blind."""
+
+    def reset(self, **kwargs: Any) -> tuple[Any, dict[str, Any]]:
+        """Begin an episode; its observation is kept."""
+        self._first, info = self.env.reset(**kwargs)
+        return self._first, info
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Take a step whose observation is not shown."""
+        _, reward, terminated, truncated, info = self.env.step(action)
+        return copy.deepcopy(self._first), float(reward), terminated, truncated, info
 
 
 def zero_action(space: gymnasium.Space[Any]) -> NDArray[Any]:

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from iap_gym import _checks
 
-ALGORITHMS = ("es",)
+ALGORITHMS = ("es", "ppo")
 # What the algorithm takes too, but the config says elsewhere.
 FIELDS_OF_THEIR_OWN = (
     "policy",
@@ -19,6 +19,7 @@ FIELDS_OF_THEIR_OWN = (
     "seed",
     "evaluator",
     "num_workers",
+    "core",
 )
 
 
@@ -33,11 +34,14 @@ class TrainConfig:
     env: str
     """Id of the environment, known to ``gymnasium.make`` after ``import iap_gym``."""
     algo: str = "es"
-    """The algorithm: ``"es"`` is ``EvolutionStrategies``."""
-    policy: str = "LinearPolicy"
-    """Name of the controller, as the algorithm takes it."""
+    """The algorithm: ``"es"`` is ``EvolutionStrategies``, ``"ppo"`` is ``RecurrentPPO``."""
+    policy: str | None = None
+    """Name of the controller, as the algorithm takes it. None is ``"LinearPolicy"`` with es; with
+    ppo, what suits the observation space."""
+    core: str | None = None
+    """Recurrent core, ppo only: a name of ``iap_gym.recurrent.CORES``; None is ``"gatel0rd"``."""
     total_timesteps: int = 1_000_000
-    """Environment steps to train for; whole generations, so a little more."""
+    """Environment steps to train for; whole generations or updates, so a little more."""
     seed: int = 0
     """Decides initial weights, perturbations and episodes."""
     workers: int = 1
@@ -45,9 +49,21 @@ class TrainConfig:
     env_kwargs: dict[str, Any] = field(default_factory=dict)
     """Handed to ``gymnasium.make``; JSON values."""
     policy_kwargs: dict[str, Any] = field(default_factory=dict)
-    """Handed to the policy; ``selector`` holds the arguments of its ``PatchSelector``."""
+    """Handed to the policy; with es, ``selector`` holds the arguments of its ``PatchSelector``."""
     algo_kwargs: dict[str, Any] = field(default_factory=dict)
-    """Handed to the algorithm: population_size, sigma, learning_rate, ..."""
+    """Handed to the algorithm: population_size, sigma, ... or n_steps, gate_penalty, ...; with ppo
+    also ``n_envs``, environments side by side, and ``normalize``, True or the arguments of
+    ``VecNormalize``. A number of PPO's that may change over the run is also taken as "lin_0.001",
+    which falls linearly to 0."""
+    checkpoint_every: int = 20
+    """Updates between checkpoints, ppo only. Environments begin anew after each, so it is part of
+    what decides the outcome."""
+    eval_every: int | None = None
+    """Steps between evaluations during training, ppo only; None is none."""
+    eval_episodes: int = 100
+    """Episodes of such an evaluation, always the same."""
+    eval_sampled: bool = True
+    """Whether actions are sampled in it, or the most probable ones."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.env, str):
@@ -56,6 +72,13 @@ class TrainConfig:
         _checks.integer("total_timesteps", self.total_timesteps, 1)
         _checks.integer("seed", self.seed, 0)
         _checks.integer("workers", self.workers, 1)
+        _checks.integer("checkpoint_every", self.checkpoint_every, 1)
+        _checks.integer("eval_episodes", self.eval_episodes, 1)
+        _checks.boolean("eval_sampled", self.eval_sampled)
+        if self.eval_every is not None:
+            _checks.integer("eval_every", self.eval_every, 1)
+        if not isinstance(self.policy, str | None):
+            raise _checks.refuse("policy", "the name of a policy or None", self.policy)
         for name in ("env_kwargs", "policy_kwargs", "algo_kwargs"):
             if not isinstance(getattr(self, name), dict):
                 raise _checks.refuse(name, "a dict of arguments", getattr(self, name))
@@ -64,6 +87,21 @@ class TrainConfig:
                 raise _checks.refuse(
                     "algo_kwargs", f"no {name!r}, which has a field of its own", name
                 )
+        self._check_ppo() if self.algo == "ppo" else self._check_es()
+
+    def _check_es(self) -> None:
+        for name in ("core", "eval_every"):
+            if getattr(self, name) is not None:
+                raise _checks.refuse(name, "nothing beside algo 'es'", getattr(self, name))
+        if self.policy is None:
+            object.__setattr__(self, "policy", "LinearPolicy")
+
+    def _check_ppo(self) -> None:
+        from iap_gym.recurrent import CORES
+
+        if self.core is None:
+            object.__setattr__(self, "core", "gatel0rd")
+        _checks.one_of("core", self.core, tuple(CORES))
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields as JSON values."""

@@ -1,28 +1,39 @@
-"""Training curves of one run or of several, with a run's spread over its population."""
+"""Training curves: of runs one by one, or of groups of them with the spread over their seeds."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
 
+import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from iap_gym._files import replacing
+from iap_gym.baselines.experiments.comparison import Group
 from iap_gym.baselines.experiments.run import Run
+from iap_gym.baselines.experiments.statistics import FEWEST_SEEDS
+
+RATES = ("success_rate", "gate_rate")  # fractions, whose axis begins at 0
+GATE_COLOR = "0.45"
 
 
 def label(run: Run) -> str:
     """Name a run in a legend."""
     config = run.config()
-    name = f"{run.path.name}: {config.env.rpartition('/')[2]}, {config.policy}, seed {config.seed}"
+    what = config.policy if config.core is None else config.core
+    name = f"{run.path.name}: {config.env.rpartition('/')[2]}, {what}, seed {config.seed}"
     # Short episodes have small returns; the reader compares them with those of an evaluation.
     cut = config.algo_kwargs.get("max_episode_steps")
     return name if cut is None else f"{name}, episodes cut at {cut} steps"
 
 
 def draw_curves(runs: Sequence[Run], path: str | os.PathLike[str]) -> None:
-    """Draw mean return of the population over environment steps, and its best as a thin line.
+    """Draw the mean return in training over environment steps.
+
+    Of evolution strategies the best of the population is a thin line; of a single run with gates
+    their rate has an axis of its own.
 
     Args:
         runs: runs with metrics, drawn into one picture.
@@ -34,19 +45,74 @@ def draw_curves(runs: Sequence[Run], path: str | os.PathLike[str]) -> None:
     """
     if not runs:
         raise ValueError("runs: expected at least one run, got none")
-    figure = Figure(figsize=(7, 4), dpi=120, layout="constrained")
-    canvas = FigureCanvasAgg(figure)
-    axes = figure.add_subplot()
+    figure, axes = _figure()
+    thin = ""
     for index, run in enumerate(runs):
         metrics = run.metrics()
-        color = f"C{index % 10}"
-        axes.plot(metrics["timesteps"], metrics["mean_return"], color=color, label=label(run))
-        axes.plot(
-            metrics["timesteps"], metrics["best_return"], color=color, alpha=0.4, linewidth=0.8
-        )
+        color, steps = f"C{index % 10}", metrics["timesteps"]
+        axes.plot(steps, metrics["mean_return"], color=color, label=label(run))
+        if "best_return" in metrics:
+            axes.plot(steps, metrics["best_return"], color=color, alpha=0.4, linewidth=0.8)
+            thin = " (thin: best)"
+        rate = metrics.get("gate_rate", np.full(1, np.nan))
+        if len(runs) == 1 and np.isfinite(rate).any():
+            second = axes.twinx()
+            second.plot(steps, rate, color=GATE_COLOR, linestyle="--", linewidth=1)
+            second.set_ylabel("rate of open gates (dashed)", color=GATE_COLOR)
+            second.set_ylim(bottom=0)
+    axes.set_ylabel(f"mean return{thin} in training")
+    _save(figure, path)
+
+
+def draw_comparison(groups: Sequence[Group], metric: str, path: str | os.PathLike[str]) -> None:
+    """Draw the interquartile mean of groups, its interval as a band, each run as a thin line.
+
+    Args:
+        groups: of runs, what ``compare`` returned.
+        metric: the name of what is drawn.
+        path: of the picture; its suffix is the format (png, svg, pdf).
+
+    Raises:
+        ValueError: a format that matplotlib does not write.
+    """
+    figure, axes = _figure()
+    for index, group in enumerate(groups):
+        color, count = f"C{index % 10}", len(group.curves)
+        name = f"{group.name}, {count} run{'s' if count > 1 else ''}"
+        if group.low is None or group.high is None:
+            name += f" (no interval with fewer than {FEWEST_SEEDS})"
+        else:
+            axes.fill_between(
+                group.timesteps, group.low, group.high, color=color, alpha=0.2, linewidth=0
+            )
+        for curve in group.curves:
+            axes.plot(curve.timesteps, curve.values, color=color, alpha=0.35, linewidth=0.7)
+        axes.plot(group.timesteps, group.center, color=color, linewidth=1.8, label=name)
+    axes.set_ylabel(metric.replace("_", " "))
+    if metric in RATES:
+        axes.set_ylim(bottom=0)
+    names = {curve.run.config().env.rpartition("/")[2] for group in groups for curve in group.curves}
+    where = names.pop() if len(names) == 1 else "several environments"
+    _save(figure, path, f"{where}. Line: interquartile mean of runs (thin); band: 95 % interval")
+
+
+def _figure() -> tuple[Figure, Axes]:
+    figure = Figure(figsize=(7, 4), dpi=120, layout="constrained")
+    axes = figure.add_subplot()
     axes.set_xlabel("environment steps")
-    axes.set_ylabel("mean return (thin: best) in training")
     axes.grid(alpha=0.3)
-    figure.legend(loc="outside upper left", frameon=False, fontsize="small")
+    return figure, axes
+
+
+def _save(figure: Figure, path: str | os.PathLike[str], title: str | None = None) -> None:
+    figure.legend(
+        loc="outside upper left",
+        frameon=False,
+        fontsize="small",
+        title=title,
+        title_fontsize="small",
+        alignment="left",
+    )
+    canvas = FigureCanvasAgg(figure)
     with replacing(path) as temporary:
         canvas.print_figure(temporary, format=temporary.suffix.lstrip(".") or "png")

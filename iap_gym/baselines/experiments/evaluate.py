@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
-import multiprocessing
-from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from iap_gym import _checks
 from iap_gym._files import write_text
-from iap_gym.baselines.evolution.rollout import Actor, run_episode
-from iap_gym.baselines.experiments.agents import RandomAgent, ZeroAgent
-from iap_gym.baselines.experiments.loading import load_agent, make_env
+from iap_gym.baselines.experiments.config import TrainConfig
+from iap_gym.baselines.experiments.loading import load_algorithm, make_env
+from iap_gym.baselines.experiments.play import KINDS, Task, play
 from iap_gym.baselines.experiments.run import Run
 from iap_gym.baselines.experiments.statistics import FEWEST, Mean, bootstrap_mean
+from iap_gym.baselines.minigrid import is_minigrid, is_success
 
-KINDS = ("trained", "random", "zero", "blind")
 # Episodes are seeded FIRST_SEED, FIRST_SEED + 1, ...; training draws its seeds from the whole
 # range of 31 bits, so the two practically never meet.
 FIRST_SEED = 1_000_000
@@ -33,6 +32,10 @@ class Evaluation:
     split: str | None  # None where the environment has no train and val backgrounds
     seeds: tuple[int, ...]
     returns: dict[str, tuple[float, ...]]
+    env_kwargs: dict[str, Any] = field(default_factory=dict)  # other than those of training
+    sampled: bool = False  # whether the agent drew its actions or took the most probable ones
+    timesteps: int | None = None  # that the agent was trained for; None in older files
+    gate_rates: dict[str, float] = field(default_factory=dict)  # by kind, of those with gates
 
     def mean(self, kind: str) -> Mean:
         """Mean return of one kind with its interval."""
@@ -43,18 +46,47 @@ class Evaluation:
         trained, other = np.array(self.returns["trained"]), np.array(self.returns[kind])
         return bootstrap_mean(trained - other)
 
+    @property
+    def has_success(self) -> bool:
+        """Whether a return says that an episode was solved."""
+        return is_minigrid(self.env)
+
+    def success_rate(self, kind: str) -> float:
+        """Fraction of solved episodes of one kind."""
+        return float(np.mean([is_success(value) for value in self.returns[kind]]))
+
+    @property
+    def setting(self) -> tuple[Any, ...]:
+        """What tells evaluations of one run apart."""
+        return self.env, json.dumps(self.env_kwargs, sort_keys=True), self.split, self.sampled
+
+    @property
+    def details(self) -> str:
+        """Say in words how the episodes were played, ", " first; empty if as in training."""
+        words = [f"{name}={value}" for name, value in self.env_kwargs.items()]
+        words += [f"{self.split} backgrounds"] if self.split else []
+        words += ["sampled actions"] if self.sampled else []
+        return "".join(f", {word}" for word in words)
+
     def to_json(self) -> dict[str, Any]:
         """Return the returns, and what follows from them, as JSON values."""
-        return {
+        content = {
             "env": self.env,
             "split": self.split,
+            "env_kwargs": self.env_kwargs,
+            "sampled": self.sampled,
+            "timesteps": self.timesteps,
             "seeds": list(self.seeds),
             "returns": {kind: list(values) for kind, values in self.returns.items()},
             "mean": {kind: self.mean(kind).to_json() for kind in self.returns},
             "trained_minus": {
                 kind: self.difference(kind).to_json() for kind in self.returns if kind != "trained"
             },
+            "gate_rates": self.gate_rates,
         }
+        if self.has_success:
+            content["success_rate"] = {kind: self.success_rate(kind) for kind in self.returns}
+        return content
 
     @classmethod
     def from_json(cls, fields: dict[str, Any]) -> Evaluation:
@@ -64,32 +96,11 @@ class Evaluation:
             fields["split"],
             tuple(fields["seeds"]),
             {kind: tuple(values) for kind, values in fields["returns"].items()},
+            dict(fields.get("env_kwargs", {})),
+            fields.get("sampled", False),
+            fields.get("timesteps"),
+            dict(fields.get("gate_rates", {})),
         )
-
-
-def _play_part(path: str, kind: str, split: str | None, seeds: Sequence[int]) -> list[float]:
-    run = Run.open(path)
-    env = make_env(run.config(), split)
-    try:
-        trained = load_agent(run, env).policy
-
-        def actor(seed: int) -> Actor:
-            if kind == "random":
-                return RandomAgent(env.action_space, seed)
-            return ZeroAgent(env.action_space) if kind == "zero" else trained
-
-        return [
-            run_episode(env, actor(seed), seed, blind=kind == "blind").total_reward
-            for seed in seeds
-        ]
-    finally:
-        env.close()
-
-
-def _one_thread() -> None:
-    import torch
-
-    torch.set_num_threads(1)
 
 
 def evaluate(
@@ -99,6 +110,9 @@ def evaluate(
     kinds: Sequence[str] = KINDS,
     first_seed: int = FIRST_SEED,
     workers: int = 1,
+    sampled: bool = False,
+    env: str | None = None,
+    env_kwargs: Mapping[str, Any] | None = None,
 ) -> Evaluation:
     """Play every kind of agent on the same seeded episodes.
 
@@ -109,44 +123,70 @@ def evaluate(
         kinds: among ``KINDS``; "trained" is always played.
         first_seed: see ``episodes``.
         workers: processes that play; the result does not depend on it.
+        sampled: whether actions are drawn from the policy, which a ppo one alone can; else the
+            most probable ones are taken.
+        env: another environment than that of training, with the same spaces: zero-shot transfer.
+        env_kwargs: arguments of the environment in the place of those in training.
 
     Raises:
-        ValueError: an argument is wrong, or the environment has no such split.
+        ValueError: an argument is wrong, the environment has no such split, or another environment
+            has other spaces.
     """
     _checks.integer("episodes", episodes, 1)
     _checks.integer("first_seed", first_seed, 0)
     _checks.integer("workers", workers, 1)
+    _checks.boolean("sampled", sampled)
     for kind in kinds:
         _checks.one_of("kinds", kind, KINDS)
     ordered = [kind for kind in KINDS if kind == "trained" or kind in kinds]
+    trained = run.config()
+    if sampled and trained.algo != "ppo":
+        wanted = "False, as the actions of es have no chance"
+        raise _checks.refuse("sampled", wanted, sampled)
+    changed = dict(env_kwargs or {})
+    config = dataclasses.replace(
+        trained, env=env or trained.env, env_kwargs={**trained.env_kwargs, **changed}
+    )
+    timesteps = _trained_for(run, config, split)
     seeds = tuple(range(first_seed, first_seed + episodes))
-    path = str(run.path)
-    if workers == 1:
-        parts = [_play_part(path, kind, split, seeds) for kind in ordered]
-        returns = dict(zip(ordered, parts, strict=True))
-    else:
-        # Forked workers would inherit a graphics context and hang.
-        context = multiprocessing.get_context("forkserver")
-        chunks = [seeds[i::workers] for i in range(workers) if seeds[i::workers]]
-        with ProcessPoolExecutor(workers, context, initializer=_one_thread) as pool:
-            futures = {
-                kind: [pool.submit(_play_part, path, kind, split, chunk) for chunk in chunks]
-                for kind in ordered
-            }
-            returns = {}
-            for kind, parts in futures.items():
-                found: dict[int, float] = {}
-                for chunk, part in zip(chunks, parts, strict=True):
-                    found.update(zip(chunk, part.result(), strict=True))
-                returns[kind] = [found[seed] for seed in seeds]
+    tasks = [Task(str(run.path), config, split, kind, sampled) for kind in ordered]
+    played = dict(zip(ordered, play(tasks, seeds, workers), strict=True))
     return Evaluation(
-        run.config().env, split, seeds, {kind: tuple(values) for kind, values in returns.items()}
+        config.env,
+        split,
+        seeds,
+        {kind: part.returns for kind, part in played.items()},
+        changed,
+        sampled,
+        timesteps,
+        {kind: part.gate_rate for kind, part in played.items() if part.gate_rate is not None},
     )
 
 
+def _trained_for(run: Run, config: TrainConfig, split: str | None) -> int:
+    """Return the steps of the newest checkpoint, after a look at it and at the environment."""
+    home = make_env(run.config())
+    home.close()
+    algorithm = load_algorithm(run, home)
+    if (config.env, config.env_kwargs) == (run.config().env, run.config().env_kwargs):
+        return algorithm.num_timesteps
+    try:
+        there = make_env(config, split)
+    except TypeError as error:  # what Python says of a keyword that a function does not take
+        raise ValueError(f"env_kwargs: {error}") from error
+    there.close()
+    for name in ("observation_space", "action_space"):
+        wanted, got = getattr(home, name), getattr(there, name)
+        if wanted != got:
+            raise _checks.refuse("env", f"the {name} of training, {wanted}", f"{config.env}: {got}")
+    return algorithm.num_timesteps
+
+
 def save_evaluations(run: Run, evaluations: Sequence[Evaluation]) -> None:
-    """Replace the evaluations of a run."""
-    content = [evaluation.to_json() for evaluation in evaluations]
+    """Add evaluations to those of a run, each in the place of an older one of its setting."""
+    kept = {evaluation.setting: evaluation for evaluation in load_evaluations(run)}
+    kept |= {evaluation.setting: evaluation for evaluation in evaluations}
+    content = [evaluation.to_json() for evaluation in kept.values()]
     write_text(run.evaluation_file, json.dumps(content, indent=2) + "\n")
 
 
@@ -170,13 +210,19 @@ def enough(evaluation: Evaluation) -> bool:
 
 def table(evaluation: Evaluation) -> str:
     """Lay an evaluation out as lines of text."""
-    where = f", {evaluation.split} backgrounds" if evaluation.split else ""
+    means = {kind: str(evaluation.mean(kind)) for kind in evaluation.returns}
+    width = max(24, *map(len, means.values())) + 2
+    solved = f"{'success':<9}" if evaluation.has_success else ""
+    gates = f"{'open gates':<12}" if evaluation.gate_rates else ""
     lines = [
-        f"{evaluation.env}{where}, {len(evaluation.seeds)} episodes, "
+        f"{evaluation.env}{evaluation.details}, {len(evaluation.seeds)} episodes, "
         + ("95 % bootstrap intervals" if enough(evaluation) else "too few for intervals"),
-        f"{'agent':<9}{'mean return':<26}trained minus it",
+        f"{'agent':<9}{solved}{gates}{'mean return':<{width}}trained minus it",
     ]
-    for kind in evaluation.returns:
+    for kind, mean in means.items():
         difference = "" if kind == "trained" else str(evaluation.difference(kind))
-        lines.append(f"{kind:<9}{evaluation.mean(kind)!s:<26}{difference}".rstrip())
+        solved = f"{evaluation.success_rate(kind):<9.0%}" if evaluation.has_success else ""
+        rate = evaluation.gate_rates.get(kind)
+        gates = f"{'' if rate is None else f'{rate:.1%}':<12}" if evaluation.gate_rates else ""
+        lines.append(f"{kind:<9}{solved}{gates}{mean:<{width}}{difference}".rstrip())
     return "\n".join(lines)

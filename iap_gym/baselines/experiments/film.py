@@ -1,16 +1,17 @@
-"""Film an agent: what it sees with the selected patches marked, beside the patches alone."""
+"""Film an agent: with the patches that it selects, or with what its recurrent core does."""
 
 from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import gymnasium
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
+from iap_gym import _checks
 from iap_gym._video import VideoWriter
 from iap_gym.attention import PatchSelector
 from iap_gym.baselines.evolution.policy import EvolutionPolicy
@@ -20,8 +21,12 @@ from iap_gym.baselines.experiments.loading import load_agent, make_env
 from iap_gym.baselines.experiments.run import Run
 from iap_gym.wrappers import mark_patches, score_map
 
+if TYPE_CHECKING:
+    from iap_gym.baselines.experiments.recurrent_agent import RecurrentAgent
+
 PANEL_HEIGHT = 384  # pixels; smaller views are enlarged by a whole factor to about this
 CAPTION_HEIGHT = 28
+END_SECONDS = 1.5  # that the end of an episode stays, of a recurrent agent
 BACKGROUND = (24, 24, 28)
 
 
@@ -96,6 +101,7 @@ def record(
     seed: int = FIRST_SEED,
     episodes: int = 1,
     scores: bool = False,
+    sampled: bool = False,
 ) -> list[float]:
     """Film whole episodes of the trained agent to an mp4 file.
 
@@ -106,26 +112,65 @@ def record(
         seed: of the first episode; the others follow.
         episodes: how many, one after the other.
         scores: whether to show the scores of all patches as a heat map too.
+        sampled: whether actions are drawn from the policy, as for ``evaluate``.
 
     Returns:
         The return of each episode.
+
+    Raises:
+        ValueError: an argument is wrong, or does not go with the algorithm of the run.
     """
+    if scores and run.config().algo == "ppo":
+        raise _checks.refuse("scores", "False, as a ppo agent selects no patches", scores)
     env = make_env(run.config(), split, render_mode="rgb_array")
     try:
-        policy = load_agent(run, env).policy
+        agent = load_agent(run, env, sampled)
         returns: list[float] = []
         with VideoWriter(path or run.film_file, frame_rate(env)) as video:
-            for episode in range(episodes):
-                steps = itertools.count()
-
-                def watch(seen: Any, total: float, steps: Iterator[int] = steps) -> None:
-                    text = f"step {next(steps)}   return {total:.1f}"
-                    video.write(scene(env, policy, seen, text, scores))
-
-                returns.append(run_episode(env, policy, seed + episode, watch=watch).total_reward)
+            for episode_seed in range(seed, seed + episodes):
+                if isinstance(agent, EvolutionPolicy):
+                    total = _attention(env, agent, episode_seed, video.write, scores)
+                else:
+                    total = _memory(env, agent, episode_seed, video.write)
+                returns.append(total)
         return returns
     finally:
         env.close()
+
+
+def _attention(
+    env: gymnasium.Env,
+    policy: EvolutionPolicy,
+    seed: int,
+    write: Callable[[np.ndarray], None],
+    scores: bool,
+) -> float:
+    steps = itertools.count()
+
+    def watch(seen: Any, total: float) -> None:
+        text = f"step {next(steps)}   return {total:.1f}"
+        write(scene(env, policy, seen, text, scores))
+
+    return run_episode(env, policy, seed, watch=watch).total_reward
+
+
+def _memory(
+    env: gymnasium.Env, agent: RecurrentAgent, seed: int, write: Callable[[np.ndarray], None]
+) -> float:
+    from iap_gym.baselines.experiments.memory_scene import MemoryScene
+    from iap_gym.baselines.experiments.periodic import own_randomness
+    from iap_gym.baselines.experiments.threads import one_thread
+
+    drawn = MemoryScene(agent, env)
+    steps = itertools.count()
+    with one_thread(), own_randomness(seed, agent.policy.device):
+        episode = run_episode(
+            env, agent, seed, watch=lambda _, total: write(drawn.draw(next(steps), total))
+        )
+    last = drawn.draw_end(episode.length, episode.total_reward)
+    for _ in range(round(END_SECONDS * frame_rate(env))):
+        write(last)
+    return episode.total_reward
 
 
 def frame_rate(env: gymnasium.Env) -> float:

@@ -6,14 +6,19 @@ import base64
 import html
 import json
 import platform
+from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
 
+import numpy as np
+
 from iap_gym._files import write_text
-from iap_gym.baselines.experiments.evaluate import Evaluation, load_evaluations
+from iap_gym.baselines.experiments.config import TrainConfig
+from iap_gym.baselines.experiments.evaluate import Evaluation, enough, load_evaluations
 from iap_gym.baselines.experiments.run import Run
 
 PACKAGES = ("iap-gym", "gymnasium", "numpy", "torch", "dm_control", "mujoco")
+PPO_PACKAGES = (*PACKAGES, "stable-baselines3", "sb3-contrib", "minigrid")
 
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem;
@@ -32,27 +37,40 @@ def embed(path: Path, kind: str) -> str:
     return f"data:{kind};base64,{base64.b64encode(path.read_bytes()).decode('ascii')}"
 
 
-def evaluation_table(evaluation: Evaluation) -> str:
-    """Lay an evaluation out as an HTML table."""
-    where = f" on <b>{html.escape(evaluation.split)}</b> backgrounds" if evaluation.split else ""
-    rows = []
+def evaluation_table(evaluation: Evaluation, trained_for: int | None = None) -> str:
+    """Lay an evaluation out as an HTML table.
+
+    Args:
+        evaluation: what was played.
+        trained_for: steps of training by now; an evaluation of earlier ones is said to be so.
+    """
+    solved = "<th>success</th>" if evaluation.has_success else ""
+    gates = "<th>open gates</th>" if evaluation.gate_rates else ""
+    rows = [f"<tr><th>agent</th>{solved}{gates}<th>mean return</th><th>trained minus it</th></tr>"]
     for kind in evaluation.returns:
-        difference = "" if kind == "trained" else str(evaluation.difference(kind))
-        rows.append(
-            f'<tr class="{kind}"><td>{kind}</td><td>{evaluation.mean(kind)}</td>'
-            f"<td>{difference}</td></tr>"
-        )
+        cells = [kind]
+        if evaluation.has_success:
+            cells.append(f"{evaluation.success_rate(kind):.0%}")
+        if evaluation.gate_rates:
+            rate = evaluation.gate_rates.get(kind)
+            cells.append("" if rate is None else f"{rate:.1%}")
+        cells.append(str(evaluation.mean(kind)))
+        cells.append("" if kind == "trained" else str(evaluation.difference(kind)))
+        rows.append(f'<tr class="{kind}">{"".join(f"<td>{cell}</td>" for cell in cells)}</tr>')
+    earlier = ""
+    if evaluation.timesteps is not None and evaluation.timesteps != trained_for:
+        earlier = f", after {evaluation.timesteps:,} steps of training"
     return (
-        f"<p>{len(evaluation.seeds)} episodes{where}, the same for every agent.</p>"
-        "<table><tr><th>agent</th><th>mean return</th><th>trained minus it</th></tr>"
-        f"{''.join(rows)}</table>"
+        f"<p>{len(evaluation.seeds)} episodes of <b>{html.escape(evaluation.env)}</b>"
+        f"{html.escape(evaluation.details)}{earlier}, the same for every agent.</p>"
+        f"<table>{''.join(rows)}</table>"
     )
 
 
-def versions() -> str:
+def versions(packages: Sequence[str] = PACKAGES) -> str:
     """Name the installed versions that a result may depend on."""
     found = [f"Python {platform.python_version()}", platform.platform(terse=True)]
-    for package in PACKAGES:
+    for package in packages:
         try:
             found.append(f"{package} {metadata.version(package)}")
         except metadata.PackageNotFoundError:
@@ -60,18 +78,53 @@ def versions() -> str:
     return ", ".join(found)
 
 
+def training_text(config: TrainConfig, metrics: dict[str, np.ndarray]) -> str:
+    """Say in a sentence what was trained, and for how long."""
+    rounds = "updates" if config.algo == "ppo" else "generations"
+    agent = config.policy if config.core is None else f"{config.policy} with core {config.core}"
+    return (
+        f"<p>{html.escape(str(agent))} trained by {html.escape(config.algo)} for "
+        f"{int(metrics['timesteps'][-1]):,} environment steps in "
+        f"{len(metrics['timesteps'])} {rounds}, {np.nansum(metrics['seconds']):.0f} s, "
+        f"seed {config.seed}.</p>"
+    )
+
+
+def film_text(config: TrainConfig) -> tuple[str, str]:
+    """Return the heading over the film of a run, and the note under it."""
+    if config.algo != "ppo":
+        attends = "selector" in config.policy_kwargs
+        return ("What it attends to" if attends else "What it does"), ""
+    note = (
+        "Under the view the last steps of its core, a row for each unit, with the present step at "
+        "the right edge."
+    )
+    if config.core == "gatel0rd":
+        note += " A unit of the latent state changes only in the steps in which its gate is open."
+    return "What it remembers", f'<p class="note">{note}</p>'
+
+
+def evaluation_notes(evaluations: Sequence[Evaluation]) -> str:
+    """Explain what the tables of evaluations show."""
+    notes = []
+    if any(enough(evaluation) for evaluation in evaluations):
+        notes.append("In brackets: 95 % bootstrap intervals of the mean.")
+    if any("blind" in evaluation.returns for evaluation in evaluations):
+        notes.append(
+            "The blind agent is the trained one, fed the first frame of each episode only."
+        )
+    return f'<p class="note">{" ".join(notes)}</p>' if notes else ""
+
+
 def write_report(run: Run) -> None:
     """Write ``report.html`` from whatever the run folder holds so far."""
     config = run.config()
     parts = [f"<h1>{html.escape(config.env)}</h1>"]
-    metrics = run.metrics() if run.metrics_file.is_file() else None
-    if metrics is not None:
-        parts.append(
-            f"<p>{html.escape(config.policy)} trained by {html.escape(config.algo)} for "
-            f"{int(metrics['timesteps'][-1]):,} environment steps in "
-            f"{len(metrics['timesteps'])} generations, {metrics['seconds'].sum():.0f} s, "
-            f"seed {config.seed}.</p>"
-        )
+    trained_for = None
+    if run.metrics_file.is_file():
+        metrics = run.metrics()
+        trained_for = int(metrics["timesteps"][-1])
+        parts.append(training_text(config, metrics))
         cut = config.algo_kwargs.get("max_episode_steps")
         if cut is not None:
             parts.append(
@@ -81,22 +134,22 @@ def write_report(run: Run) -> None:
     evaluations = load_evaluations(run)
     if evaluations:
         parts.append("<h2>Evaluation</h2>")
-        parts.extend(evaluation_table(evaluation) for evaluation in evaluations)
-        parts.append(
-            '<p class="note">In brackets: 95 % bootstrap intervals of the mean. The blind agent is '
-            "the trained one, fed the first frame of each episode only.</p>"
-        )
+        parts.extend(evaluation_table(evaluation, trained_for) for evaluation in evaluations)
+        parts.append(evaluation_notes(evaluations))
     if run.film_file.is_file():
-        parts.append("<h2>What it attends to</h2>")
+        heading, note = film_text(config)
+        parts.append(f"<h2>{heading}</h2>")
         parts.append(
             f'<video controls loop muted src="{embed(run.film_file, "video/mp4")}"></video>'
         )
+        parts.append(note)
     if run.curve_file.is_file():
         parts.append("<h2>Training</h2>")
         parts.append(f'<img alt="training curve" src="{embed(run.curve_file, "image/png")}">')
+    packages = PPO_PACKAGES if config.algo == "ppo" else PACKAGES
     parts.append("<h2>Made from</h2>")
     parts.append(f"<pre>{html.escape(json.dumps(config.to_json(), indent=2))}</pre>")
-    parts.append(f'<p class="note">{html.escape(versions())}</p>')
+    parts.append(f'<p class="note">{html.escape(versions(packages))}</p>')
     title = html.escape(f"{run.path.name}: {config.env}")
     write_text(
         run.report_file,

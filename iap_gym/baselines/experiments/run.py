@@ -24,7 +24,8 @@ class Run:
     """The folder of one training run.
 
     ``config.json`` what it was made from; ``checkpoint.zip`` the whole state after the newest
-    generation; ``weights.safetensors`` the policy's numbers alone; ``metrics.csv`` and
+    generation (es) or at the newest boundary (ppo, see ``train_ppo``); ``weights.safetensors`` the
+    policy's numbers alone; ``metrics.csv``, ``evaluations.csv`` (played during training) and
     ``tensorboard/`` the training curve; ``evaluation.json``, ``curve.png``, ``film.mp4`` and
     ``report.html`` what the later commands add.
     """
@@ -35,6 +36,7 @@ class Run:
         self.checkpoint_file = self.path / "checkpoint.zip"
         self.weights_file = self.path / "weights.safetensors"
         self.metrics_file = self.path / "metrics.csv"
+        self.evaluations_file = self.path / "evaluations.csv"
         self.tensorboard_dir = self.path / "tensorboard"
         self.evaluation_file = self.path / "evaluation.json"
         self.curve_file = self.path / "curve.png"
@@ -93,27 +95,56 @@ class Run:
         return TrainConfig.from_json(content["config"])
 
     def write_metrics(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Replace ``metrics.csv`` by these rows, one a generation."""
-        if not rows:
-            return
-        text = io.StringIO()
-        writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-        write_text(self.metrics_file, text.getvalue())
+        """Replace ``metrics.csv`` by these rows, one a generation or update; None is left empty."""
+        _write_table(self.metrics_file, rows)
 
     def metrics(self) -> dict[str, np.ndarray]:
-        """Read ``metrics.csv``: one float64 array a column.
+        """Read ``metrics.csv``: one float64 array a column, NaN where a number is missing.
 
         Raises:
-            FileNotFoundError: no generation has ended yet.
+            FileNotFoundError: no generation or update has ended yet.
             ValueError: the file is not a table of numbers.
         """
-        if not self.metrics_file.is_file():
-            raise FileNotFoundError(f"{self.path} has no {self.metrics_file.name} yet")
-        with self.metrics_file.open(encoding="utf-8", newline="") as file:
-            rows = list(csv.DictReader(file))
-        try:
-            return {name: np.array([float(row[name]) for row in rows]) for name in rows[0]}
-        except (IndexError, TypeError, ValueError) as error:
-            raise ValueError(f"{self.metrics_file}: expected a table of numbers, {error}") from None
+        return _read_table(self.metrics_file)
+
+    def write_evaluations(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Replace ``evaluations.csv`` by these rows, one an evaluation during training."""
+        _write_table(self.evaluations_file, rows)
+
+    def evaluations(self) -> dict[str, np.ndarray]:
+        """Read ``evaluations.csv`` as ``metrics`` reads its file.
+
+        Raises:
+            FileNotFoundError: there was none during training.
+            ValueError: the file is not a table of numbers.
+        """
+        return _read_table(self.evaluations_file)
+
+
+def rows_until(file: Path, timesteps: int) -> list[dict[str, str]]:
+    """Read the rows of a table as they are written, up to so many steps; no file is no row."""
+    if not file.is_file():
+        return []
+    with file.open(encoding="utf-8", newline="") as lines:
+        return [row for row in csv.DictReader(lines) if int(row["timesteps"]) <= timesteps]
+
+
+def _write_table(file: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    if not rows:
+        return
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    write_text(file, text.getvalue())
+
+
+def _read_table(file: Path) -> dict[str, np.ndarray]:
+    if not file.is_file():
+        raise FileNotFoundError(f"{file.parent} has no {file.name} yet")
+    with file.open(encoding="utf-8", newline="") as lines:
+        rows = list(csv.DictReader(lines))
+    try:
+        return {name: np.array([float(row[name] or "nan") for row in rows]) for name in rows[0]}
+    except (IndexError, TypeError, ValueError) as error:
+        raise ValueError(f"{file}: expected a table of numbers, {error}") from None

@@ -1,4 +1,4 @@
-"""Means with bootstrap intervals."""
+"""Means and interquartile means with bootstrap intervals."""
 
 from __future__ import annotations
 
@@ -6,11 +6,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import stats
 
 RESAMPLES = 10_000
 CONFIDENCE = 0.95
 FEWEST = 5  # resamples of fewer numbers take too few different values to speak of 95 %
+FEWEST_SEEDS = 3  # of training curves, which are dear: intervals of so few are wide and too hopeful
+CURVE_RESAMPLES = 2_000  # a curve is hundreds of means
+TRIMMED = 0.25  # the share that an interquartile mean leaves out at each end
 
 
 @dataclass(frozen=True)
@@ -23,12 +27,18 @@ class Mean:
 
     def __str__(self) -> str:
         if self.low is None or self.high is None:
-            return f"{self.mean:.1f}"
-        return f"{self.mean:.1f} [{self.low:.1f}, {self.high:.1f}]"
+            return f"{self.mean:.{_digits(self.mean)}f}"
+        digits = _digits(self.low, self.mean, self.high)
+        return f"{self.mean:.{digits}f} [{self.low:.{digits}f}, {self.high:.{digits}f}]"
 
     def to_json(self) -> dict[str, float | None]:
         """Return the fields as JSON values."""
         return {"mean": self.mean, "low": self.low, "high": self.high}
+
+
+def _digits(*values: float) -> int:
+    """Return the decimals to print: more where returns lie in [-1, 1], as MiniGrid's do."""
+    return 3 if max(map(abs, values)) <= 1 else 1
 
 
 def bootstrap_mean(values: Any, seed: int = 0) -> Mean:
@@ -58,3 +68,52 @@ def bootstrap_mean(values: Any, seed: int = 0) -> Mean:
         rng=np.random.default_rng(seed),
     ).confidence_interval
     return Mean(mean, float(interval.low), float(interval.high))
+
+
+def interquartile_mean(values: Any, axis: int = -1) -> NDArray[np.float64]:
+    """Mean of the middle half of the values (Agarwal et al., NeurIPS 2021, Section 4.3).
+
+    IQM(x) = (1 / (n - 2k)) · Σ x_(i) over i = k+1, ..., n - k with k = ⌊n / 4⌋ and x_(i) the sorted
+    values: of fewer than four it is the mean.
+
+    Args:
+        values: numbers of any shape.
+        axis: that it averages over.
+
+    Returns:
+        Float64, without that axis.
+    """
+    return np.asarray(stats.trim_mean(np.asarray(values, float), TRIMMED, axis=axis))
+
+
+def interquartile_interval(
+    curves: Any, rng: np.random.Generator
+) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+    """Bootstrap the interquartile mean of curves over their runs, at each point of the curves.
+
+    A run is resampled whole, with the percentile method. Few runs make intervals that are too
+    narrow: for normal numbers they hold the truth 75 times in 100 at 3 runs, 90 at 5, 93 at 10 and
+    95 at 20.
+
+    Args:
+        curves: (n, G) finite numbers, a row a run.
+        rng: draws the resamples.
+
+    Returns:
+        The ends of the 95 % interval, (G,) each; None for fewer than ``FEWEST_SEEDS`` runs.
+    """
+    values = np.asarray(curves, float)
+    if len(values) < FEWEST_SEEDS:
+        return None
+    interval = stats.bootstrap(
+        (values,),
+        interquartile_mean,
+        axis=0,
+        vectorized=True,
+        n_resamples=CURVE_RESAMPLES,
+        batch=100,  # resamples in memory at a time
+        confidence_level=CONFIDENCE,
+        method="percentile",
+        rng=rng,
+    ).confidence_interval
+    return np.asarray(interval.low), np.asarray(interval.high)

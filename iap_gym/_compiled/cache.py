@@ -11,19 +11,22 @@ from typing import Any
 
 from numba import njit
 
-
-def _checksum() -> int:
-    files = sorted(Path(__file__).parent.glob("*.py"))
-    return zlib.crc32(b"".join(file.read_bytes() for file in files))
-
-
-# numba compiles a kept function anew when its own file changes, not when one does that it calls.
-# What is kept is therefore a closure over this number, which numba takes into account.
-SOURCES = _checksum()
-
 # Functions that only compiled ones call; they are compiled into those. No error is raised inside.
-inner = njit(error_model="numpy")
-inlined = njit(error_model="numpy", inline="always")
+# Without the wrappers, which calls from Python or C would need, they compile in less time.
+_INNER = {"error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+inner = njit(**_INNER)
+inlined = njit(**_INNER, inline="always")
+
+
+def checksum_of_sources(file: str) -> int:
+    """Return a number that changes when a source beside ``file``, or one of this package, does.
+
+    numba compiles a kept function anew when its own file changes, not when one does that it calls.
+    What is kept should therefore be a closure over this number, which numba takes into account.
+    """
+    folders = Path(file).parent, Path(__file__).parent
+    sources = [source for folder in folders for source in sorted(folder.glob("*.py"))]
+    return zlib.crc32(b"".join(source.read_bytes() for source in sources))
 
 
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:

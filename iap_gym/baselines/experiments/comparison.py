@@ -1,0 +1,219 @@
+"""Runs compared: seeds of one setting together, their curve and their steps to a threshold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from iap_gym import _checks
+from iap_gym.baselines.experiments.run import Run
+from iap_gym.baselines.experiments.statistics import (
+    interquartile_interval,
+    interquartile_mean,
+)
+
+SUCCESS = "success_rate"
+THRESHOLD = 0.9  # of the success rate
+GRID = 500  # points of a curve at most
+# Runs that differ in these alone are drawn as one curve.
+SAME_SETTING = ("seed", "workers", "total_timesteps", "eval_every")
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One column of a run over its environment steps."""
+
+    run: Run
+    timesteps: NDArray[np.float64]  # (K,), rising
+    values: NDArray[np.float64]  # (K,), finite
+
+
+@dataclass(frozen=True)
+class Group:
+    """Runs that differ in their seed alone, and their interquartile mean."""
+
+    name: str
+    curves: tuple[Curve, ...]
+    timesteps: NDArray[np.float64]  # (G,), what every run of the group reached
+    center: NDArray[np.float64]  # (G,)
+    low: NDArray[np.float64] | None  # (G,); None for too few runs
+    high: NDArray[np.float64] | None
+
+
+def tables(run: Run) -> list[dict[str, NDArray[np.float64]]]:
+    """Return the tables of a run that hold curves, the one of its evaluations first."""
+    found = [run.evaluations()] if run.evaluations_file.is_file() else []
+    return [*found, run.metrics()] if run.metrics_file.is_file() or not found else found
+
+
+def read_curve(run: Run, metric: str) -> Curve:
+    """Read a column, from the evaluations during training if they have it, else from the metrics.
+
+    Rows in which it is not a number, as a mean return before the first episode has ended, are left
+    out.
+
+    Raises:
+        FileNotFoundError: the run has no metrics yet.
+        ValueError: it has no such column, or no number in it.
+    """
+    columns: list[str] = []
+    for table in tables(run):
+        if metric in table:
+            keep = np.isfinite(table[metric])
+            if not keep.any():
+                raise ValueError(f"metric: {run.path} has no number in its column {metric!r}")
+            return Curve(run, table["timesteps"][keep], table[metric][keep])
+        columns += [name for name in table if name not in columns]
+    raise _checks.refuse("metric", f"a column of {run.path} among {', '.join(columns)}", metric)
+
+
+def interpolate(curve: Curve, timesteps: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the values of a curve between its rows; NaN before the first and after the last."""
+    return np.interp(timesteps, curve.timesteps, curve.values, left=np.nan, right=np.nan)
+
+
+def common_grid(curves: Sequence[Curve]) -> NDArray[np.float64]:
+    """Return the timesteps of all rows that lie where every curve has values.
+
+    More than ``GRID`` of them are replaced by ``GRID`` evenly spaced ones.
+
+    Raises:
+        ValueError: one curve ends before another begins.
+    """
+    begin = max(curve.timesteps[0] for curve in curves)
+    end = min(curve.timesteps[-1] for curve in curves)
+    if begin > end:
+        first = min(curves, key=lambda curve: curve.timesteps[-1])
+        raise ValueError(
+            f"runs: expected timesteps that all runs of a setting have, got {first.run.path}, "
+            f"which ends at {end:.0f}, before another begins at {begin:.0f}"
+        )
+    grid = np.unique(np.concatenate([curve.timesteps for curve in curves]))
+    grid = grid[(grid >= begin) & (grid <= end)]
+    return grid if len(grid) <= GRID else np.linspace(begin, end, GRID)
+
+
+def summarise(name: str, curves: Sequence[Curve], rng: np.random.Generator) -> Group:
+    """Compute the interquartile mean of curves on their common grid, with its interval."""
+    grid = common_grid(curves)
+    values = np.stack([interpolate(curve, grid) for curve in curves])
+    interval = interquartile_interval(values, rng)
+    low, high = interval if interval is not None else (None, None)
+    return Group(name, tuple(curves), grid, interquartile_mean(values, axis=0), low, high)
+
+
+def settings(run: Run) -> dict[str, Any]:
+    """Return what a run was made from but its seed, nested arguments under their own names."""
+    flat: dict[str, Any] = {}
+    for name, value in run.config().to_json().items():
+        if isinstance(value, Mapping):
+            flat.update({f"{name}.{key}": item for key, item in value.items()})
+        elif name not in SAME_SETTING:
+            flat[name] = value
+    return flat
+
+
+def group_runs(runs: Sequence[Run]) -> dict[str, list[Run]]:
+    """Put runs together that differ in their seed alone.
+
+    A group is named by its core where that sets it apart from the others, else by everything in
+    which the runs differ.
+
+    Raises:
+        ValueError: no run, or two of one setting and one seed, which is one sample and not two.
+    """
+    if not runs:
+        raise ValueError("runs: expected at least one run, got none")
+    each = [settings(run) for run in runs]
+    names = sorted({name for fields in each for name in fields}, key=lambda name: name != "core")
+    differ = [name for name in names if any(f.get(name) != each[0].get(name) for f in each)]
+    groups: dict[str, list[Run]] = {}
+    cores: dict[str, str] = {}
+    for run, fields in zip(runs, each, strict=True):
+        parts = [_label(name, fields[name]) for name in differ if name in fields]
+        core = fields.get("core") or fields["policy"]
+        name = ", ".join(parts) or str(core)
+        groups.setdefault(name, []).append(run)
+        cores[name] = str(core)
+    for name, members in groups.items():
+        _check_seeds(name, members)
+    if len(set(cores.values())) == len(cores):
+        return {cores[name]: members for name, members in groups.items()}
+    return groups
+
+
+def _label(name: str, value: Any) -> str:
+    return str(value) if name in ("core", "env") else f"{name.rpartition('.')[2]}={value}"
+
+
+def _check_seeds(name: str, runs: Sequence[Run]) -> None:
+    seen: dict[int, Run] = {}
+    for run in runs:
+        seed = run.config().seed
+        if seed in seen:
+            raise ValueError(
+                f"runs: expected another seed in every run of {name}, got {seed} in "
+                f"{seen[seed].path} and {run.path}"
+            )
+        seen[seed] = run
+
+
+def default_metric(runs: Sequence[Run]) -> str:
+    """Return the success rate where every run has one, else the mean return."""
+    for run in runs:
+        if not any(np.isfinite(table.get(SUCCESS, np.nan)).any() for table in tables(run)):
+            return "mean_return"
+    return SUCCESS
+
+
+def compare(runs: Sequence[Run], metric: str, rng: np.random.Generator) -> list[Group]:
+    """Summarise a column of runs, those of one setting together.
+
+    Args:
+        runs: with metrics.
+        metric: a column of their evaluations or metrics.
+        rng: draws the resamples of the intervals.
+
+    Raises:
+        FileNotFoundError: a run has no metrics yet.
+        ValueError: no such column, no common timesteps, or one run twice.
+    """
+    return [
+        summarise(name, [read_curve(run, metric) for run in members], rng)
+        for name, members in group_runs(runs).items()
+    ]
+
+
+def steps_to(
+    runs: Sequence[Run], threshold: float = THRESHOLD, metric: str = SUCCESS
+) -> list[float | None]:
+    """Find when runs first reach a threshold.
+
+    Args:
+        runs: with metrics.
+        threshold: of the metric; reached at the first row that is at least as large, even if a
+            later row is smaller again.
+        metric: a column, as for ``read_curve``.
+
+    Returns:
+        For each run the timesteps of that row; None if there is no such row.
+    """
+    found: list[float | None] = []
+    for run in runs:
+        curve = read_curve(run, metric)
+        reached = np.flatnonzero(curve.values >= threshold)
+        found.append(float(curve.timesteps[reached[0]]) if reached.size else None)
+    return found
+
+
+def median_steps(steps: Sequence[float | None]) -> float | None:
+    """Return the median of ``steps_to``, in which a run that never arrived counts as infinite.
+
+    None where the median is one of those.
+    """
+    median = float(np.median([np.inf if value is None else value for value in steps]))
+    return median if np.isfinite(median) else None

@@ -1,0 +1,89 @@
+"""Train a run folder by evolution strategies."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+from iap_gym.baselines.evolution import EvolutionStrategies
+from iap_gym.baselines.experiments.config import TrainConfig
+from iap_gym.baselines.experiments.progress import Progress
+from iap_gym.baselines.experiments.run import Run
+
+
+class Recorder:
+    """Saves a run after every generation: checkpoint, metrics and TensorBoard; moves the bar.
+
+    The checkpoint comes first and holds the whole history, from which the metrics are written: a
+    run that is killed between the two loses no row when it goes on.
+    """
+
+    def __init__(self, run: Run, progress: Progress) -> None:
+        self.run = run
+        self.progress = progress
+
+    def __call__(self, algorithm: EvolutionStrategies) -> None:
+        """Save the generation that has just ended."""
+        algorithm.save(self.run.checkpoint_file)
+        self.run.write_metrics(algorithm.history)
+        newest = dict(algorithm.history[-1])
+        generation, timesteps = newest.pop("generation"), newest.pop("timesteps")
+        self.progress.record("es", newest, timesteps)
+        self.progress.advance(
+            timesteps,
+            f"generation {generation}",
+            mean=f"{newest['mean_return']:.1f}",
+            best=f"{newest['best_return']:.1f}",
+        )
+
+
+def workers_of(config: TrainConfig) -> dict[str, Any]:
+    """Return the arguments of the algorithm that say who plays the episodes."""
+    evaluator = "processes" if config.workers > 1 else "inline"
+    return {"evaluator": evaluator, "num_workers": config.workers}
+
+
+def build(config: TrainConfig) -> EvolutionStrategies:
+    """Build the algorithm of a config, untrained.
+
+    Raises:
+        ValueError: the environment, policy or algorithm refuses an argument.
+    """
+    assert config.policy is not None, "a config with es names its policy"
+    arguments: dict[str, Any] = {**workers_of(config), **config.algo_kwargs}
+    return EvolutionStrategies(
+        config.policy,
+        config.env,
+        env_kwargs=config.env_kwargs,
+        policy_kwargs=config.policy_kwargs,
+        seed=config.seed,
+        **arguments,
+    )
+
+
+def settle(config: TrainConfig) -> TrainConfig:
+    """Return the config once the algorithm has taken every argument of it.
+
+    Raises:
+        ValueError: the environment, policy or algorithm refuses one.
+    """
+    build(config).close()
+    return config
+
+
+def train(run: Run, bar: bool) -> None:
+    """Train to the config's total of steps, from the newest checkpoint if there is one."""
+    config = run.config()
+    if run.checkpoint_file.is_file():
+        algorithm = EvolutionStrategies.load(run.checkpoint_file, **workers_of(config))
+    else:
+        algorithm = build(config)
+    try:
+        remaining = config.total_timesteps - algorithm.num_timesteps
+        if remaining > 0:
+            with contextlib.closing(Progress(run, algorithm.num_timesteps, bar)) as progress:
+                recorder = Recorder(run, progress)
+                algorithm.learn(remaining, callback=recorder, reset_num_timesteps=False)
+        algorithm.policy.save_weights(run.weights_file)
+    finally:
+        algorithm.close()

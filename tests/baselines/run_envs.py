@@ -1,0 +1,88 @@
+"""Environments with ids for runs of recurrent PPO; "tests.baselines.run_envs:ID" registers them."""
+
+import time
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+
+from tests.baselines.ppo_envs import CueEnv, RandomEnv
+
+HERE = "tests.baselines.run_envs"
+
+
+class Recall(CueEnv):
+    """``CueEnv`` that says in the end whether the cue was recalled, in episodes of 3 to 9 steps."""
+
+    def __init__(self, sleep=0.0):
+        super().__init__()
+        self.sleep = sleep  # seconds a step, for tests that kill
+
+    def reset(self, *, seed=None, options=None):
+        found = super().reset(seed=seed)
+        self.length = int(self.np_random.integers(3, 10))
+        return found
+
+    def step(self, action):
+        time.sleep(self.sleep)
+        observation, reward, terminated, truncated, info = super().step(action)
+        if terminated:
+            info["is_success"] = reward > 0
+        return observation, reward, terminated, truncated, info
+
+
+class Seeded(gymnasium.Env):
+    """Length and return of an episode follow from its seed alone."""
+
+    observation_space = spaces.Box(-1, 1, (2,), np.float32)
+    action_space = spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.length = int(self.np_random.integers(1, 30))
+        self.left = self.length
+        return self.np_random.uniform(-1, 1, 2).astype(np.float32), {}
+
+    def step(self, action):
+        self.left -= 1
+        seen = self.np_random.uniform(-1, 1, 2).astype(np.float32)
+        return seen, 1.0, self.left == 0, False, {}
+
+
+class Failing(RandomEnv):
+    """Raises in the third episode."""
+
+    episodes = 0
+
+    def reset(self, *, seed=None, options=None):
+        self.episodes += 1
+        if self.episodes == 3:
+            return {}["sky"]
+        return super().reset(seed=seed)
+
+
+class Faulty(RandomEnv):
+    """Gives a NaN after so many steps in all, episodes before included."""
+
+    def __init__(self, fault_at):
+        super().__init__()
+        self.fault_at = fault_at
+        self.steps_in_all = 0
+
+    def step(self, action):
+        self.steps_in_all += 1
+        observation, *rest = super().step(action)
+        if self.steps_in_all == self.fault_at:
+            observation[1] = np.nan
+        return observation, *rest
+
+
+def random_env(kind="vector", continuous=False):
+    return RandomEnv(kind, spaces.Box(-1, 1, (2,), np.float32) if continuous else None)
+
+
+gymnasium.register("Recall-v0", Recall)
+gymnasium.register("Seeded-v0", Seeded)
+gymnasium.register("Failing-v0", Failing)
+gymnasium.register("Faulty-v0", Faulty)
+gymnasium.register("Random-v0", random_env)
