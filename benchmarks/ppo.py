@@ -135,8 +135,8 @@ def processor() -> str:
 def main() -> None:
     """Measure, print the ratios, and write what is asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--rollouts", type=int, default=2, help="of each in each round")
+    parser.add_argument("--rounds", type=int, default=10)
+    parser.add_argument("--rollouts", type=int, default=1, help="of each in each round")
     parser.add_argument("--out", type=Path, help="JSON file for the results")
     options = parser.parse_args()
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import functools
+import itertools
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import torch
@@ -16,10 +18,10 @@ from iap_gym.recurrent.sequence import run_torch
 
 BACKENDS = ("auto", "torch", "numba")
 
-# What torch has no public or no typed name for.
-_in_torch_func: Any = torch._C._are_functorch_transforms_active
-_is_tracing: Any = torch.jit.is_tracing
-_unpack_dual: Any = forward_ad.unpack_dual
+# torch has no public name, or no type, for these.
+_is_tracing: Any = torch.jit.is_tracing  # pyright: ignore[reportPrivateImportUsage]
+_forward_ad: Any = forward_ad
+_in_torch_func: Any = torch._C._are_functorch_transforms_active  # pyright: ignore[reportPrivateUsage]
 
 
 def run(
@@ -52,8 +54,12 @@ def run(
         return run_torch(cell, x, h, reset_mask, noise)
     maps = [m for m in (*cell.g, *cell.r, cell.p, cell.o) if isinstance(m, nn.Linear)]
     weights = [z for m in maps for z in (m.weight, m.bias)]
-    numbers = (x, h, *weights) if noise is None else (x, h, noise, *weights)
-    obstacle = _obstacle(maps, numbers, empty=x.shape[0] == 0 or x.shape[1] == 0)
+    obstacle = (
+        _mode()
+        or _unusual_tensor((x, h, *weights) if noise is None else (x, h, noise, *weights))
+        or _unusual_cell(cell, maps, weights)
+        or ("it is empty" if x.shape[0] == 0 or x.shape[1] == 0 else None)
+    )
     if obstacle is None:
         calls = import_kernels(
             "iap_gym.recurrent.compiled.calls", "sequences are computed by torch"
@@ -67,26 +73,55 @@ def run(
     return run_torch(cell, x, h, reset_mask, noise)
 
 
-def _obstacle(maps: Iterable[nn.Linear], numbers: Iterable[Tensor], empty: bool) -> str | None:
-    """Say what stands against the kernel; None if nothing does."""
+def _mode() -> str | None:
+    """Say in which mode torch is that the kernel would not heed; None if in none."""
     if torch.compiler.is_compiling() or _is_tracing():
         return "torch compiles or traces it"
     if _in_torch_func():
         return "it is within a transform of torch.func"
+    if _forward_ad._current_level >= 0:
+        return "it is within forward-mode differentiation"
     if torch.is_autocast_enabled("cpu"):
         return "it is within autocast"
-    if empty:
-        return "it is empty"
-    for m in maps:
-        if type(m) is not nn.Linear:
-            return f"a map of the cell is a {type(m).__name__}, not a Linear"
-    for tensor in numbers:
+    return None
+
+
+def _unusual_tensor(tensors: Iterable[Tensor]) -> str | None:
+    """Say which tensor is more than float32 numbers in the memory of the CPU."""
+    for tensor in tensors:
         if type(tensor) not in (Tensor, nn.Parameter):
             return f"a tensor is a {type(tensor).__name__}"
         if tensor.dtype != torch.float32 or tensor.device.type != "cpu":
             return f"a tensor is {tensor.dtype} on {tensor.device}, not float32 on the CPU"
         if tensor.layout != torch.strided:
             return f"a tensor is {tensor.layout}"
-        if _unpack_dual(tensor).tangent is not None:
-            return "a tensor carries a forward-mode derivative"
     return None
+
+
+def _unusual_cell(
+    cell: GateL0RDCell, maps: Sequence[Any], weights: Sequence[Tensor]
+) -> str | None:
+    """Say what somebody made of the maps of a cell that the kernel does not know."""
+    for m in maps:
+        if type(m) is not nn.Linear or m._forward_pre_hooks or m._forward_hooks:
+            return f"a map of the cell is a {type(m).__name__} or has hooks"
+    sizes = cell.input_size, cell.hidden_size, cell.output_size, cell.num_internal_layers
+    if [weight.shape for weight in weights] != _shapes(*sizes, cell.multiplicative_output):
+        return "the weights of the cell have other shapes than it says"
+    return None
+
+
+@functools.cache
+def _shapes(
+    inputs: int, hidden: int, outputs: int, depth: int, multiplicative: bool
+) -> list[tuple[int, ...]]:
+    """Return the shapes of weight and bias of each map, g, r, p, o."""
+    joined = inputs + hidden
+    widths = [2**i * hidden for i in reversed(range(depth))]
+    network = list(itertools.pairwise([joined, *widths]))
+    output = [(joined, outputs)] * (2 if multiplicative else 1)
+    return [
+        shape
+        for fan_in, width in (*network, *network, *output)
+        for shape in ((width, fan_in), (width,))
+    ]

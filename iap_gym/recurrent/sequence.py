@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
@@ -12,10 +14,7 @@ from iap_gym.recurrent.gates import openness
 def run_torch(
     cell: GateL0RDCell, x: Tensor, h: Tensor, reset_mask: Tensor | None, noise: Tensor | None
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Do what ``cell.step`` does at each time, with as few operations as can be inside the loop.
-
-    The inputs' part of g and r is one product before it, and the outputs are two after it. That
-    is no gain for a single step, which is left to ``cell.step``.
+    """Run a cell over a sequence.
 
     Args:
         cell: holds the weights.
@@ -27,13 +26,38 @@ def run_torch(
     Returns:
         y (T, B, O), the last h (B, H), gates (T, B, H).
     """
-    if x.shape[0] == 0:
-        return x.new_zeros(0, x.shape[1], cell.output_size), h, x.new_zeros(0, *h.shape)
-    if x.shape[0] == 1:
+    if x.shape[0] > 1 and all(map(_is_affine, (*cell.g, *cell.r))):
+        return _run_hoisted(cell, x, h, reset_mask, noise)
+    outputs: list[Tensor] = []
+    gates: list[Tensor] = []
+    for t in range(x.shape[0]):
         if reset_mask is not None:
-            h = h.masked_fill(reset_mask[0].unsqueeze(-1), 0.0)
-        y, h, theta = cell.step(x[0], h, None if noise is None else noise[0])
-        return y.unsqueeze(0), h, theta.unsqueeze(0)
+            h = h.masked_fill(reset_mask[t].unsqueeze(-1), 0.0)
+        y, h, theta = cell.step(x[t], h, None if noise is None else noise[t])
+        outputs.append(y)
+        gates.append(theta)
+    if not outputs:
+        return x.new_zeros(0, x.shape[1], cell.output_size), h, x.new_zeros(0, *h.shape)
+    return torch.stack(outputs), h, torch.stack(gates)
+
+
+def _is_affine(layer: Any) -> bool:
+    """Say whether a layer is its weight and bias alone, or without any.
+
+    Hooks (of pruning, say) run when a layer is called, and others may be in its place.
+    """
+    if layer._forward_pre_hooks or layer._forward_hooks:
+        return False
+    return isinstance(layer, nn.Linear | nn.Tanh)
+
+
+def _run_hoisted(
+    cell: GateL0RDCell, x: Tensor, h: Tensor, reset_mask: Tensor | None, noise: Tensor | None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Do the same with as few operations as can be inside the loop.
+
+    The inputs' part of g and r is one product before it, and the outputs are two after it.
+    """
     first_g, first_r = cell.g[0], cell.r[0]
     assert isinstance(first_g, nn.Linear)
     assert isinstance(first_r, nn.Linear)
@@ -52,5 +76,8 @@ def run_torch(
         h, update = cell.move(h, rest_g(s), rest_r(r), None if noise is None else noise[t])
         states.append(h)
         updates.append(update)
-    y = cell.output(torch.cat((x, torch.stack(states)), dim=-1))
-    return y, h, openness(cell.gate, torch.stack(updates))
+    after = torch.stack(states)
+    y = cell.output(torch.cat((x, after), dim=-1))
+    # The last state is copied from the stack: inductor (torch 2.13) would compute h itself into the
+    # memory of the last update, and give that memory to others before h is returned.
+    return y, after[-1].clone(), openness(cell.gate, torch.stack(updates))

@@ -1,4 +1,4 @@
-"""exp, sin and cos of vectors against numpy's in float64, and the operations of vectors."""
+"""sin and cos of vectors against numpy's in float64, and the operations of vectors."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,6 @@ pytest.importorskip("numba")
 
 from numba import njit
 
-from iap_gym._compiled.functions import LARGEST_ARGUMENT, exp
 from iap_gym._compiled.simd import address, maximum, minimum, store
 from iap_gym.attention.compiled._functions import sine_cosine
 from iap_gym.attention.compiled._simd import (
@@ -20,12 +19,6 @@ from iap_gym.attention.compiled._simd import (
     sign,
     vector,
 )
-
-
-@njit
-def _exp(x, out):
-    for at in range(0, x.size, LANES):
-        store(address(out), at, exp(load(address(x), at)))
 
 
 @njit
@@ -56,23 +49,6 @@ def _operations(x, y, out, sums):
         store(address(out), index * LANES, results[index])
     add_product(address(sums), 0, a, b)
     return largest(a)
-
-
-def test_exp():
-    x = np.linspace(-LARGEST_ARGUMENT, LARGEST_ARGUMENT, 2**20, dtype=np.float32)
-    out = np.empty_like(x)
-    _exp(x, out)
-    expected = np.exp(x.astype(np.float64))
-    assert np.abs(out / expected - 1).max() < 2e-7
-
-
-def test_exp_beyond_its_range_is_that_of_the_border():
-    x = np.zeros(LANES, np.float32)
-    x[:6] = [88, -88, 1e30, -1e30, np.inf, -np.inf]
-    out = np.empty_like(x)
-    _exp(x, out)
-    largest, smallest = np.exp(LARGEST_ARGUMENT), np.exp(-LARGEST_ARGUMENT)
-    np.testing.assert_allclose(out[:6], [largest, smallest] * 3, rtol=1e-6)
 
 
 @pytest.mark.parametrize("limit", [0.01, 4, 2000])

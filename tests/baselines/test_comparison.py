@@ -72,9 +72,9 @@ def test_without_evaluations_the_metrics_are_read(tmp_path):
 def test_unknown_and_empty_columns_are_refused(runs, tmp_path):
     with pytest.raises(ValueError, match=r"metric: expected a column of .*gate_rate, got 'sucess'"):
         read_curve(runs[0], "sucess")
-    run = made(tmp_path / "none", (None, None), steps=(1, 2))
-    with pytest.raises(ValueError, match="has no number in its column 'success_rate'"):
-        read_curve(run, "success_rate")
+    run = made(tmp_path / "none", (0.5,), steps=(1,))
+    with pytest.raises(ValueError, match="has no number in its column 'mean_return'"):
+        read_curve(run, "mean_return")
     assert default_metric(runs) == "success_rate"
     empty = Run.create(tmp_path / "empty", DOOR)
     with pytest.raises(FileNotFoundError, match=r"no metrics.csv yet"):

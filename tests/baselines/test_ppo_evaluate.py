@@ -1,4 +1,4 @@
-"""Evaluation of recurrent agents: on the same episodes, apart by setting, and zero-shot elsewhere."""
+"""Evaluation of recurrent agents: the same episodes for all, and zero-shot transfer."""
 
 import dataclasses
 import pickle
@@ -22,6 +22,7 @@ from iap_gym.baselines.experiments.play import Task
 from iap_gym.baselines.experiments.report import evaluation_notes, write_report
 from iap_gym.baselines.experiments.run import Run
 from iap_gym.baselines.experiments.train import train
+from tests.baselines.run_envs import HERE
 
 pytest.importorskip("minigrid")
 
@@ -55,7 +56,11 @@ def test_returns_are_those_of_episodes_played_one_by_one(run):
             agent = load_agent(run, env)
             seen = []
             episode = run_episode(
-                env, agent, seed, blind=blind, watch=lambda *_: seen.append(agent.gates.mean())  # noqa: B023
+                env,
+                agent,
+                seed,
+                blind=blind,
+                watch=lambda *_: seen.append(agent.gates.mean()),  # noqa: B023
             )
             played.append(episode.total_reward)
             open_gates, steps = open_gates + sum(seen), steps + episode.length
@@ -66,10 +71,10 @@ def test_returns_are_those_of_episodes_played_one_by_one(run):
 
 def test_sampled_actions_solve_some_episodes(run, sampled):
     # A barely trained agent walks at random; in 40 steps some walks of an empty room arrive.
-    assert 0 < sampled.success_rate("trained") < 1
-    assert sampled.success_rate("zero") == 0
+    assert 0 < sampled.success_rates["trained"] < 1
+    assert sampled.success_rates["zero"] == 0
     solved = np.array(sampled.returns["trained"]) > 0
-    assert sampled.success_rate("trained") == solved.mean()
+    assert sampled.success_rates["trained"] == solved.mean()
     assert evaluate(run, 20, kinds=()).returns["trained"] != sampled.returns["trained"]
 
 
@@ -94,7 +99,7 @@ def test_an_evaluation_says_how_it_was_played(run, sampled):
     title, header, *rows = table(sampled).splitlines()
     assert title.startswith("MiniGrid-Empty-5x5-v0, sampled actions, 20 episodes, 95 %")
     assert header.split()[:4] == ["agent", "success", "open", "gates"]
-    assert rows[0].split()[1] == f"{sampled.success_rate('trained'):.0%}"
+    assert rows[0].split()[1] == f"{sampled.success_rates['trained']:.1%}"
     assert rows[0].split()[2] == f"{sampled.gate_rates['trained']:.1%}"
 
 
@@ -118,8 +123,27 @@ def test_action_spaces_have_to_agree_too(run, monkeypatch):
         return env
 
     monkeypatch.setattr(module, "make_env", other)
-    with pytest.raises(ValueError, match=r"env: expected the action_space of training, Discrete\(7"):
+    with pytest.raises(
+        ValueError, match=r"env: expected the action_space of training, Discrete\(7"
+    ):
         evaluate(run, 2, env_kwargs={"max_steps": 1})
+
+
+def test_success_is_what_the_environment_says(tmp_path):
+    """``Recall`` says so at the end of an episode: whoever ends with a reward was right."""
+    config = TrainConfig(
+        env=f"{HERE}:Recall-v0",
+        algo="ppo",
+        total_timesteps=16,
+        algo_kwargs={"n_envs": 2, "n_steps": 8, "batch_size": 8, "n_epochs": 1},
+    )
+    run = Run.create(tmp_path / "recall", config)
+    train(run)
+    evaluation = evaluate(run, 12)
+    assert set(evaluation.success_rates) == set(evaluation.returns)
+    for kind, returns in evaluation.returns.items():
+        assert evaluation.success_rates[kind] == np.mean(np.array(returns) > 0)
+    assert 0 < evaluation.success_rates["random"] < 1
 
 
 def test_es_has_no_chance_to_sample(tmp_path):
@@ -155,10 +179,12 @@ def test_report_tells_of_updates_success_gates_and_older_evaluations(run, sample
     save_evaluations(run, [sampled, older])
     write_report(run)
     page = run.report_file.read_text()
-    assert "CnnCorePolicy with core gatel0rd trained by ppo for 64 environment steps in 1 up" in page
+    assert (
+        "CnnCorePolicy with core gatel0rd trained by ppo for 64 environment steps in 1 up" in page
+    )
     assert "<b>MiniGrid-Empty-5x5-v0</b>, sampled actions, the same" in page
     assert "<b>MiniGrid-DoorKey-6x6-v0</b>, sampled actions, after 32 steps of training" in page
-    assert f"<td>{sampled.success_rate('trained'):.0%}</td>" in page
+    assert f"<td>{sampled.success_rates['trained']:.1%}</td>" in page
     assert f"<td>{sampled.gate_rates['trained']:.1%}</td>" in page
     assert "sb3-contrib 2." in page
 

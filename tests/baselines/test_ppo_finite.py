@@ -58,6 +58,13 @@ def test_the_first_observation_and_the_last_of_a_rollout(tmp_path):
             faulty(tmp_path, fault_at=fault_at).learn(1000)
 
 
+def test_steps_of_a_training_that_goes_on(tmp_path):
+    model = faulty(tmp_path, fault_at=30)
+    model.learn(24)
+    with pytest.raises(NonFiniteObservationError, match="at step 6 .* after 90 "):
+        model.learn(1000, reset_num_timesteps=False)
+
+
 def test_key_of_a_dict(tmp_path):
     with pytest.raises(NonFiniteObservationError, match=r"observation\['speed'\].*environment 1 "):
         faulty(tmp_path, "dict").learn(1000)
@@ -65,7 +72,7 @@ def test_key_of_a_dict(tmp_path):
 
 def test_last_observation_of_a_truncated_episode(tmp_path):
     # Environment 1 of three is not row 1 of the one observation that is judged.
-    with pytest.raises(NonFiniteObservationError, match="from environment 1 at step 4 .* after 15"):
+    with pytest.raises(NonFiniteObservationError, match="from environment 1 at step 5 .* after 15"):
         faulty(tmp_path, fault_at=5, longest=5).learn(1000)
 
 

@@ -70,7 +70,7 @@ def test_one_run_shows_its_gate_rate_where_it_has_gates(folders, tmp_path):
     [
         (["--metric", "sucess", "--out", "c.png"], "metric: expected a column of"),
         (["--metric", "success_rate"], "--out: expected a file for the curves of several runs"),
-        (["--out", "c.gif"], "gif"),
+        (["--out", "c.tex"], "Format 'tex' is not supported"),
     ],
 )
 def test_mistakes_get_one_line(folders, capsys, tmp_path, monkeypatch, words, message):

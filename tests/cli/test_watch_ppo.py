@@ -35,7 +35,7 @@ def test_evaluations_of_all_kinds_end_in_one_report(run, capsys):
     words = ["--env", "MiniGrid-Empty-8x8-v0", "--env-kwargs", "max_steps=9"]
     assert cli.main(["evaluate", path, "--episodes", "2", *words]) == 0
     out = capsys.readouterr().out
-    assert out.count("success  open gates") == 3
+    assert out.count("success     open gates") == 3
     assert "MiniGrid-Empty-8x8-v0, max_steps=9, 2 episodes" in out
     content = json.loads(run.evaluation_file.read_text())
     assert [(e["env"], e["sampled"]) for e in content] == [
@@ -45,7 +45,7 @@ def test_evaluations_of_all_kinds_end_in_one_report(run, capsys):
     ]
     for evaluation in content:
         assert set(evaluation["returns"]) == {"trained", "random", "zero", "blind"}
-        assert set(evaluation["success_rate"]) == set(evaluation["returns"])
+        assert set(evaluation["success_rates"]) == set(evaluation["returns"])
         assert set(evaluation["gate_rates"]) == {"trained", "blind"}
         assert evaluation["timesteps"] == 64
     page = run.report_file.read_text()

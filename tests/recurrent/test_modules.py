@@ -7,6 +7,7 @@ import shutil
 
 import pytest
 import torch
+from torch.nn.utils import prune
 
 from iap_gym.recurrent import CORES, GATES, GateL0RD, GateL0RDCell, gate_penalty, make_core
 
@@ -187,3 +188,24 @@ def test_compile_to_machine_code():
     compiled = compare_compiled(network, arguments, "inductor")
     kept = compiled(*arguments)[1][:2, units]  # a closed gate leaves the state to the bit here too
     assert torch.equal(kept, h0[:2, units])
+
+
+@pytest.mark.parametrize("internal", [1, 2])
+def test_pruned_maps_are_called_with_their_hooks(internal):
+    """A pruned layer has its weights from a hook, at every call anew."""
+    network = GateL0RD(I, H, num_internal_layers=internal).eval()
+    for name in "gr":
+        prune.l1_unstructured(network.cells[0].get_submodule(f"{name}.0"), "weight", amount=0.5)
+    optimizer = torch.optim.SGD(network.parameters(), 0.5)
+    x = torch.randn(T, B, I)
+    for _ in range(3):
+        y, h, gates = network(x)
+        loss = y.square().mean() + h.sum() + gate_penalty(gates)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    twin = copy.deepcopy(network)
+    for name in "gr":
+        prune.remove(twin.cells[0].get_submodule(f"{name}.0"), "weight")
+    for one, other in zip(network(x), twin(x), strict=True):
+        torch.testing.assert_close(one, other)

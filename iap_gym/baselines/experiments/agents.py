@@ -1,4 +1,4 @@
-"""Agents to compare a trained one with: random, zero, and what makes it blind."""
+"""Agents to compare a trained one with, and wrappers that make it blind or keep the last info."""
 
 from __future__ import annotations
 
@@ -62,6 +62,18 @@ class FirstObservation(gymnasium.Wrapper):
         """Take a step whose observation is not shown."""
         _, reward, terminated, truncated, info = self.env.step(action)
         return copy.deepcopy(self._first), float(reward), terminated, truncated, info
+
+
+class LastInfo(gymnasium.Wrapper):
+    """Keeps the ``info`` of the newest step as ``info``."""
+
+    info: dict[str, Any]
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        """Take a step."""
+        result = self.env.step(action)
+        self.info = result[-1]
+        return result
 
 
 def zero_action(space: gymnasium.Space[Any]) -> NDArray[Any]:

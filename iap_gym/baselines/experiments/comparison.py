@@ -51,7 +51,7 @@ def tables(run: Run) -> list[dict[str, NDArray[np.float64]]]:
 
 
 def read_curve(run: Run, metric: str) -> Curve:
-    """Read a column, from the evaluations during training if they have it, else from the metrics.
+    """Read a column, of the evaluations during training if it has numbers, else of the metrics.
 
     Rows in which it is not a number, as a mean return before the first episode has ended, are left
     out.
@@ -62,12 +62,12 @@ def read_curve(run: Run, metric: str) -> Curve:
     """
     columns: list[str] = []
     for table in tables(run):
-        if metric in table:
-            keep = np.isfinite(table[metric])
-            if not keep.any():
-                raise ValueError(f"metric: {run.path} has no number in its column {metric!r}")
-            return Curve(run, table["timesteps"][keep], table[metric][keep])
         columns += [name for name in table if name not in columns]
+        if metric in table and np.isfinite(table[metric]).any():
+            keep = np.isfinite(table[metric])
+            return Curve(run, table["timesteps"][keep], table[metric][keep])
+    if metric in columns:
+        raise ValueError(f"metric: {run.path} has no number in its column {metric!r}")
     raise _checks.refuse("metric", f"a column of {run.path} among {', '.join(columns)}", metric)
 
 

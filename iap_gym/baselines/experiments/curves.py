@@ -91,7 +91,9 @@ def draw_comparison(groups: Sequence[Group], metric: str, path: str | os.PathLik
     axes.set_ylabel(metric.replace("_", " "))
     if metric in RATES:
         axes.set_ylim(bottom=0)
-    names = {curve.run.config().env.rpartition("/")[2] for group in groups for curve in group.curves}
+    names = {
+        curve.run.config().env.rpartition("/")[2] for group in groups for curve in group.curves
+    }
     where = names.pop() if len(names) == 1 else "several environments"
     _save(figure, path, f"{where}. Line: interquartile mean of runs (thin); band: 95 % interval")
 

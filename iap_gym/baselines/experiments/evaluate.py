@@ -17,7 +17,6 @@ from iap_gym.baselines.experiments.loading import load_algorithm, make_env
 from iap_gym.baselines.experiments.play import KINDS, Task, play
 from iap_gym.baselines.experiments.run import Run
 from iap_gym.baselines.experiments.statistics import FEWEST, Mean, bootstrap_mean
-from iap_gym.baselines.minigrid import is_minigrid, is_success
 
 # Episodes are seeded FIRST_SEED, FIRST_SEED + 1, ...; training draws its seeds from the whole
 # range of 31 bits, so the two practically never meet.
@@ -35,6 +34,9 @@ class Evaluation:
     env_kwargs: dict[str, Any] = field(default_factory=dict)  # other than those of training
     sampled: bool = False  # whether the agent drew its actions or took the most probable ones
     timesteps: int | None = None  # that the agent was trained for; None in older files
+    success_rates: dict[str, float] = field(
+        default_factory=dict
+    )  # by kind, if there is such a thing
     gate_rates: dict[str, float] = field(default_factory=dict)  # by kind, of those with gates
 
     def mean(self, kind: str) -> Mean:
@@ -45,15 +47,6 @@ class Evaluation:
         """Mean of the paired difference, trained minus ``kind``, with its interval."""
         trained, other = np.array(self.returns["trained"]), np.array(self.returns[kind])
         return bootstrap_mean(trained - other)
-
-    @property
-    def has_success(self) -> bool:
-        """Whether a return says that an episode was solved."""
-        return is_minigrid(self.env)
-
-    def success_rate(self, kind: str) -> float:
-        """Fraction of solved episodes of one kind."""
-        return float(np.mean([is_success(value) for value in self.returns[kind]]))
 
     @property
     def setting(self) -> tuple[Any, ...]:
@@ -70,7 +63,7 @@ class Evaluation:
 
     def to_json(self) -> dict[str, Any]:
         """Return the returns, and what follows from them, as JSON values."""
-        content = {
+        return {
             "env": self.env,
             "split": self.split,
             "env_kwargs": self.env_kwargs,
@@ -82,11 +75,9 @@ class Evaluation:
             "trained_minus": {
                 kind: self.difference(kind).to_json() for kind in self.returns if kind != "trained"
             },
+            "success_rates": self.success_rates,
             "gate_rates": self.gate_rates,
         }
-        if self.has_success:
-            content["success_rate"] = {kind: self.success_rate(kind) for kind in self.returns}
-        return content
 
     @classmethod
     def from_json(cls, fields: dict[str, Any]) -> Evaluation:
@@ -99,6 +90,7 @@ class Evaluation:
             dict(fields.get("env_kwargs", {})),
             fields.get("sampled", False),
             fields.get("timesteps"),
+            dict(fields.get("success_rates", {})),
             dict(fields.get("gate_rates", {})),
         )
 
@@ -159,6 +151,11 @@ def evaluate(
         changed,
         sampled,
         timesteps,
+        {
+            kind: float(np.mean(part.successes))
+            for kind, part in played.items()
+            if part.successes is not None
+        },
         {kind: part.gate_rate for kind, part in played.items() if part.gate_rate is not None},
     )
 
@@ -212,17 +209,18 @@ def table(evaluation: Evaluation) -> str:
     """Lay an evaluation out as lines of text."""
     means = {kind: str(evaluation.mean(kind)) for kind in evaluation.returns}
     width = max(24, *map(len, means.values())) + 2
-    solved = f"{'success':<9}" if evaluation.has_success else ""
-    gates = f"{'open gates':<12}" if evaluation.gate_rates else ""
+    rates = {"success": evaluation.success_rates, "open gates": evaluation.gate_rates}
+    rates = {name: found for name, found in rates.items() if found}
     lines = [
         f"{evaluation.env}{evaluation.details}, {len(evaluation.seeds)} episodes, "
         + ("95 % bootstrap intervals" if enough(evaluation) else "too few for intervals"),
-        f"{'agent':<9}{solved}{gates}{'mean return':<{width}}trained minus it",
+        f"{'agent':<9}{''.join(f'{name:<12}' for name in rates)}{'mean return':<{width}}"
+        "trained minus it",
     ]
     for kind, mean in means.items():
+        shares = "".join(
+            f"{f'{found[kind]:.1%}' if kind in found else '':<12}" for found in rates.values()
+        )
         difference = "" if kind == "trained" else str(evaluation.difference(kind))
-        solved = f"{evaluation.success_rate(kind):<9.0%}" if evaluation.has_success else ""
-        rate = evaluation.gate_rates.get(kind)
-        gates = f"{'' if rate is None else f'{rate:.1%}':<12}" if evaluation.gate_rates else ""
-        lines.append(f"{kind:<9}{solved}{gates}{mean:<{width}}{difference}".rstrip())
+        lines.append(f"{kind:<9}{shares}{mean:<{width}}{difference}".rstrip())
     return "\n".join(lines)

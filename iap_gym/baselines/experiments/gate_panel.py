@@ -21,6 +21,7 @@ MOST_ROWS = 256  # of all layers together; more are pooled
 TITLE_HEIGHT, AXIS_HEIGHT, MARGIN, LAYER_GAP = 24, 24, 8, 4
 BACKGROUND, FOREGROUND, FAINT = (24, 24, 28), (235, 235, 235), (150, 150, 158)
 UNUSED = (40, 40, 46)  # before the episode began
+BETWEEN = (78, 78, 88)  # layers
 # Value: colour. Magnitude is luminance, so that both scales read in gray too; most of the states
 # are small, and get the steeper part.
 GATE_SCALE = {0.0: (12, 12, 16), 1.0: (255, 214, 64)}
@@ -94,7 +95,7 @@ class StripChart:
             self._colors.append(np.full((*shape, STEPS, 3), UNUSED, np.uint8))
             height += TITLE_HEIGHT
             self._tops.append(height)
-            height += shape[0] * shape[1] * self._row_height(shape) + (shape[0] - 1) * LAYER_GAP
+            height += self._strip_height(shape)
         self.width = STEPS * self._step_width + 2 * MARGIN
         self.height = height + AXIS_HEIGHT
         self._frame = self._draw_frame(height)
@@ -124,12 +125,17 @@ class StripChart:
     def _row_height(shape: tuple[int, ...]) -> int:
         return int(np.clip(LAYERS_HEIGHT // (shape[0] * shape[1]), 1, 16))
 
+    def _strip_height(self, shape: tuple[int, ...]) -> int:
+        return shape[0] * shape[1] * self._row_height(shape) + (shape[0] - 1) * LAYER_GAP
+
     def _draw_frame(self, axis: int) -> Picture:
         """Draw what stays: titles, scales and the axis of time, whose height is given."""
         canvas = Image.new("RGB", (self.width, self.height), BACKGROUND)
         draw = ImageDraw.Draw(canvas)
         font, small = ImageFont.load_default(size=14), ImageFont.load_default(size=12)
-        for strip, top in zip(self._strips, self._tops, strict=True):
+        for strip, colors, top in zip(self._strips, self._colors, self._tops, strict=True):
+            bottom = top + self._strip_height(colors.shape) - 1
+            draw.rectangle((MARGIN, top, self.width - MARGIN - 1, bottom), fill=BETWEEN)
             line = top - TITLE_HEIGHT // 2
             draw.text((MARGIN, line), strip.title, fill=FOREGROUND, font=font, anchor="lm")
             scale = np.linspace(0.0 if strip.gates else -1.0, 1.0, 64)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import multiprocessing
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from typing import Any
 
 import gymnasium
 
-from iap_gym.baselines.evolution.rollout import Actor, run_episode
-from iap_gym.baselines.experiments.agents import FirstObservation, RandomAgent, ZeroAgent
+from iap_gym.baselines.evolution.rollout import Actor, Episode, run_episode
+from iap_gym.baselines.experiments.agents import FirstObservation, LastInfo, RandomAgent, ZeroAgent
 from iap_gym.baselines.experiments.config import TrainConfig
 from iap_gym.baselines.experiments.loading import load_agent, make_env
 from iap_gym.baselines.experiments.run import Run
@@ -26,6 +28,7 @@ class Played:
 
     returns: tuple[float, ...]
     lengths: tuple[int, ...]
+    successes: tuple[bool, ...] | None = None  # None where nothing says what a success is
     gate_rate: float | None = None  # fraction of open gates over all steps
 
 
@@ -55,12 +58,14 @@ class Task:
         return self._play_together(seeds) if self.recurrent else self._play_in_turn(seeds)
 
     def _play_in_turn(self, seeds: Sequence[int]) -> Played:
-        env = make_env(self.config, self.split)
+        env = LastInfo(make_env(self.config, self.split))
         blind = self.kind == "blind"
+        episodes: list[Episode] = []
+        infos: list[dict[str, Any]] = []
         try:
-            trained = (
-                load_agent(Run.open(self.path), env) if self.kind in ("trained", "blind") else None
-            )
+            trained = None
+            if blind or self.kind == "trained":
+                trained = load_agent(Run.open(self.path), env)
 
             def actor(seed: int) -> Actor:
                 if trained is not None:
@@ -68,13 +73,28 @@ class Task:
                 space = env.action_space
                 return RandomAgent(space, seed) if self.kind == "random" else ZeroAgent(space)
 
-            episodes = [run_episode(env, actor(seed), seed, blind=blind) for seed in seeds]
+            for seed in seeds:
+                episodes.append(run_episode(env, actor(seed), seed, blind=blind))
+                infos.append(env.info)
         finally:
             env.close()
-        return Played(
-            tuple(episode.total_reward for episode in episodes),
-            tuple(episode.length for episode in episodes),
-        )
+        returns = tuple(episode.total_reward for episode in episodes)
+        lengths = tuple(episode.length for episode in episodes)
+        return Played(returns, lengths, self._successes(returns, infos))
+
+    def _successes(
+        self, returns: Sequence[float], infos: Sequence[dict[str, Any]]
+    ) -> tuple[bool, ...] | None:
+        if self.config.algo != "ppo":
+            return None
+        from iap_gym.baselines.experiments.periodic import succeeded
+
+        found = [
+            succeeded(self.config.env, total, info)
+            for total, info in zip(returns, infos, strict=True)
+        ]
+        known = tuple(success for success in found if success is not None)
+        return known if len(known) == len(found) else None
 
     def _play_together(self, seeds: Sequence[int]) -> Played:
         from iap_gym.baselines.experiments.periodic import evaluate_policy_batch
@@ -91,8 +111,9 @@ class Task:
                 first_seed=seeds[0],
                 side_by_side=TOGETHER,
                 normalize=load_statistics(run.checkpoint_file),
+                env_id=self.config.env,
             )
-        return Played(played.returns, played.lengths, played.gate_rate)
+        return Played(played.returns, played.lengths, played.successes, played.gate_rate)
 
 
 def _make(task: Task) -> gymnasium.Env:
@@ -133,17 +154,25 @@ def play(tasks: Sequence[Task], seeds: Sequence[int], workers: int = 1) -> list[
 
 
 def _join(seeds: Sequence[int], chunks: Sequence[Sequence[int]], parts: Sequence[Played]) -> Played:
-    returns: dict[int, float] = {}
-    lengths: dict[int, int] = {}
-    for chunk, part in zip(chunks, parts, strict=True):
-        returns.update(zip(chunk, part.returns, strict=True))
-        lengths.update(zip(chunk, part.lengths, strict=True))
+    place = {seed: i for i, seed in enumerate(itertools.chain.from_iterable(chunks))}
+    order = [place[seed] for seed in seeds]
+
+    def ordered(values: Iterable[Any]) -> tuple[Any, ...]:
+        listed = list(values)
+        return tuple(listed[i] for i in order)
+
+    flat = itertools.chain.from_iterable
+    successes = None
+    if all(part.successes is not None for part in parts):
+        successes = ordered(flat(part.successes or () for part in parts))
     # Every step has as many gates.
-    rates = [(part.gate_rate, sum(part.lengths)) for part in parts]
-    known = [(rate, steps) for rate, steps in rates if rate is not None]
-    rate = None
-    if known:
-        rate = sum(rate * steps for rate, steps in known) / sum(steps for _, steps in known)
+    rates = [(part.gate_rate, sum(part.lengths)) for part in parts if part.gate_rate is not None]
+    rate = (
+        sum(r * steps for r, steps in rates) / sum(steps for _, steps in rates) if rates else None
+    )
     return Played(
-        tuple(returns[seed] for seed in seeds), tuple(lengths[seed] for seed in seeds), rate
+        ordered(flat(part.returns for part in parts)),
+        ordered(flat(part.lengths for part in parts)),
+        successes,
+        rate,
     )

@@ -44,18 +44,14 @@ def evaluation_table(evaluation: Evaluation, trained_for: int | None = None) -> 
         evaluation: what was played.
         trained_for: steps of training by now; an evaluation of earlier ones is said to be so.
     """
-    solved = "<th>success</th>" if evaluation.has_success else ""
-    gates = "<th>open gates</th>" if evaluation.gate_rates else ""
-    rows = [f"<tr><th>agent</th>{solved}{gates}<th>mean return</th><th>trained minus it</th></tr>"]
+    rates = {"success": evaluation.success_rates, "open gates": evaluation.gate_rates}
+    rates = {name: found for name, found in rates.items() if found}
+    titles = ("agent", *rates, "mean return", "trained minus it")
+    rows = [f"<tr>{''.join(f'<th>{title}</th>' for title in titles)}</tr>"]
     for kind in evaluation.returns:
-        cells = [kind]
-        if evaluation.has_success:
-            cells.append(f"{evaluation.success_rate(kind):.0%}")
-        if evaluation.gate_rates:
-            rate = evaluation.gate_rates.get(kind)
-            cells.append("" if rate is None else f"{rate:.1%}")
-        cells.append(str(evaluation.mean(kind)))
-        cells.append("" if kind == "trained" else str(evaluation.difference(kind)))
+        shares = [f"{found[kind]:.1%}" if kind in found else "" for found in rates.values()]
+        difference = "" if kind == "trained" else str(evaluation.difference(kind))
+        cells = (kind, *shares, str(evaluation.mean(kind)), difference)
         rows.append(f'<tr class="{kind}">{"".join(f"<td>{cell}</td>" for cell in cells)}</tr>')
     earlier = ""
     if evaluation.timesteps is not None and evaluation.timesteps != trained_for:

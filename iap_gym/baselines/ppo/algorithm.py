@@ -185,8 +185,10 @@ class RecurrentPPO(sb3_contrib.RecurrentPPO):
             # One bad observation has spoilt the running mean, and with it all others.
             original: Any = self._vec_normalize_env.get_original_obs()
             rows = bad_rows(original if error.key is None else original[error.key]) or rows
+        taken = (self.num_timesteps - self._num_timesteps_at_start) // self.n_envs
+        step = (taken - 1) % self.n_steps + 1 if taken else 0
         message = (
-            f"{describe(rows, error.key)} at step {self.rollout_buffer.pos} of the rollout, after "
+            f"{describe(rows, error.key)} at step {step} of the rollout, after "
             f"{self.num_timesteps} steps in all"
         )
         if self.stopped_path is not None:

@@ -1,4 +1,7 @@
-"""Calls of the kernels, which take addresses and allocate nothing, with tensors."""
+"""Calls of the kernels, which take addresses and allocate nothing, with tensors.
+
+Every tensor whose address a kernel is given is a local variable here, and so outlives the call.
+"""
 
 from __future__ import annotations
 
@@ -45,11 +48,11 @@ class _Sizes(NamedTuple):
 
 
 def _sizes(cell: GateL0RDCell, x: Tensor) -> _Sizes:
-    time, batch, inputs = x.shape
+    time, batch, _ = x.shape
     return _Sizes(
         time,
         batch,
-        inputs,
+        cell.input_size,
         cell.hidden_size,
         cell.output_size,
         cell.num_internal_layers,
@@ -134,7 +137,7 @@ def backward(
     parts = _remembered(size, widths, reset_mask is not None, size.time)
     rooms = [size.block * size.batch * widths, size.block * h.numel()]
     room = x.new_empty(sum(rooms))
-    zeros = x.new_zeros(max(size.inputs, int(table[::COLUMNS].max())))
+    zeros, ones = x.new_zeros(max(size.inputs, int(table[::COLUMNS].max()))), x.new_ones(1)
     kernels.backward(
         table,
         *size,
@@ -143,6 +146,6 @@ def backward(
         *_parts(memory, parts),
         *map(_address, (dy, d_gates, dh, dx)),
         *_parts(room, rooms),
-        *map(_address, (zeros, x.new_ones(1))),
+        *map(_address, (zeros, ones)),
     )
     return [dx, dh if wanted[1] else None, *gradients]

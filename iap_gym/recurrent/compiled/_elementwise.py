@@ -65,7 +65,9 @@ def move(load: Any) -> Any:
         target, h = tanh(load(r, at)), load(before, at)
         store(update, at, moved)
         store(r, at, target)
-        store(after, at, moved * (target - h) + h)
+        way = target - h  # h + Λ (r - h), so written that Λ = 0 and Λ = 1 are exact
+        h = where_positive(moved - 0.5, target - way * (1.0 - moved), moved * way + h)
+        store(after, at, h)
         store(gates, at, opened)
 
     return step

@@ -32,7 +32,7 @@ class Maps(NamedTuple):
 
 
 class Map(NamedTuple):
-    """One map; pointers to float32, 0 for gradients that nobody wants."""
+    """One map; pointers to float32."""
 
     width: int  # fan-out
     fan_in: int

@@ -53,7 +53,7 @@ def _loader(rows: int, columns: int) -> Any:
 
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             pointer, at, pitch = args
-            tile = ir.Constant(context.get_value_type(kind), ir.Undefined)
+            tile: Any = ir.Constant(context.get_value_type(kind), ir.Undefined)
             for index in range(rows):
                 row = load_at(builder, element_address(builder, pointer, at, tile.type.element))
                 tile = builder.insert_value(tile, row, index)

@@ -26,8 +26,8 @@ def run(
     """Do what ``run_torch`` does, for float32 on the CPU; ``Arguments`` says more."""
     x, h = _plain(x), _plain(h)
     reset_mask = None if reset_mask is None else reset_mask.contiguous()
-    noise = None if noise is None else _plain(noise)
-    weights = [_plain(weight) for weight in weights]
+    noise = None if noise is None else noise.contiguous()
+    weights = [weight.contiguous() for weight in weights]
     if torch.is_grad_enabled() and any(z.requires_grad for z in (x, h, *weights)):
         function: Any = _Sequence
         return cast("Outputs", function.apply(cell, x, h, reset_mask, noise, *weights))
@@ -69,7 +69,7 @@ class _Sequence(torch.autograd.Function):
 
 
 def _plain(tensor: Tensor) -> Tensor:
-    """Return a tensor whose numbers lie one after the other in memory."""
+    """Return a tensor whose numbers lie one after the other in memory, as they are."""
     return tensor.resolve_neg().contiguous()
 
 
