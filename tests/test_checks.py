@@ -40,6 +40,15 @@ from iap_gym._optional import require
             r"patch_size: expected one integer or two \(row, column\), got \[1, 2, 3\]",
         ),
         (lambda: _checks.boolean("bias", 1), "bias: expected True or False, got 1"),
+        (
+            lambda: _checks.integers("widths", [8, 0], 1),
+            r"widths\[1\]: expected an integer >= 1, got 0",
+        ),
+        (
+            lambda: _checks.integers("widths", "88", 1),
+            "widths: expected a sequence of integers >= 1, got '88'",
+        ),
+        (lambda: _checks.instance("core", 3, str, "a string"), "core: expected a string, got 3"),
     ],
 )
 def test_message(call, message):
@@ -50,6 +59,8 @@ def test_message(call, message):
 def test_good_values_come_back_plain():
     assert _checks.pair("patch_size", 3) == (3, 3)
     assert _checks.pair("patch_size", [2, 3]) == (2, 3)
+    assert _checks.integers("widths", [np.int64(2), 3], 1) == (2, 3)
+    assert _checks.instance("name", "lstm", str, "a string") == "lstm"
     assert type(_checks.integer("l", np.int64(3), 1)) is int
     assert type(_checks.real("sigma", np.float32(0.5))) is float
     assert _checks.one_of("kernel", "relu", ("relu",)) == "relu"

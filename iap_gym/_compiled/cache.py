@@ -18,6 +18,20 @@ inner = njit(**_INNER)
 inlined = njit(**_INNER, inline="always")
 
 
+def variant(name: str) -> Callable[[Callable[..., Any]], Any]:
+    """Decorate as ``inner`` a function that is defined several times, with a name for each.
+
+    Kept machine code of two entry points may come from two processes. Their symbols are linked by
+    names, which must therefore not stand for another function in another process.
+    """
+
+    def decorate(function: Callable[..., Any]) -> Any:
+        function.__qualname__ = name
+        return inner(function)
+
+    return decorate
+
+
 def checksum_of_sources(file: str) -> int:
     """Return a number that changes when a source beside ``file``, or one of this package, does.
 

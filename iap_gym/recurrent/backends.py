@@ -98,12 +98,11 @@ def _unusual_tensor(tensors: Iterable[Tensor]) -> str | None:
     return None
 
 
-def _unusual_cell(
-    cell: GateL0RDCell, maps: Sequence[Any], weights: Sequence[Tensor]
-) -> str | None:
+def _unusual_cell(cell: GateL0RDCell, maps: Sequence[Any], weights: Sequence[Tensor]) -> str | None:
     """Say what somebody made of the maps of a cell that the kernel does not know."""
     for m in maps:
-        if type(m) is not nn.Linear or m._forward_pre_hooks or m._forward_hooks:
+        hooks = m._forward_pre_hooks or m._forward_hooks
+        if hooks or type(m) is not nn.Linear:
             return f"a map of the cell is a {type(m).__name__} or has hooks"
     sizes = cell.input_size, cell.hidden_size, cell.output_size, cell.num_internal_layers
     if [weight.shape for weight in weights] != _shapes(*sizes, cell.multiplicative_output):

@@ -19,7 +19,8 @@ class ClockworkCore(Core):
     which are one smaller where H is no multiple. At clock time t = 0, 1, 2, ... the modules with
     t mod T_i = 0 are updated, h_i = tanh(W_i [x_t; h_{t-1}] + b_i), and the others stay as they
     are, to the bit. A module sees itself and the slower modules, T_j >= T_i: the blocks of W_i of
-    faster ones are 0. The output is the latent state.
+    faster ones are 0. The output is the latent state. The clock is the last number of a layer's
+    state, counts modulo the least common multiple of the periods, and restarts with the state.
 
     Args:
         input_size: I.

@@ -44,7 +44,17 @@ def run_core(
         Outputs (B·T, O); the states after the last step; the core's extras, (T, B, ...).
     """
     batch = states[0].shape[1]
-    x = features.reshape(batch, -1, core.input_size).transpose(0, 1)
-    reset_mask = episode_starts.reshape(batch, -1).transpose(0, 1) != 0
-    y, state, extras = core(x, join_state(states, core.state_size), reset_mask)
-    return y.transpose(0, 1).flatten(0, 1), split_state(state, core.hidden_size), extras
+    state = join_state(states, core.state_size)
+    if len(features) == batch:  # one step, as in acting, where every operation counts
+        if episode_starts.any():
+            state = state.masked_fill((episode_starts != 0).unsqueeze(-1), 0.0)
+        y, state, extras = core(features.unsqueeze(0), state)
+        y = y.squeeze(0)
+    else:
+        x = features.reshape(batch, -1, core.input_size).transpose(0, 1)
+        reset_mask = episode_starts.reshape(batch, -1).transpose(0, 1) != 0
+        y, state, extras = core(x, state, reset_mask)
+        y = y.transpose(0, 1).flatten(0, 1)
+    if core.state_size == core.hidden_size:  # nothing is in the second array, nor comes into it
+        return y, (state, states[1]), extras
+    return y, split_state(state, core.hidden_size), extras

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from iap_gym._compiled.cache import inner
+from iap_gym._compiled.cache import variant
 from iap_gym._compiled.functions import logistic, tanh
 from iap_gym._compiled.simd import maximum, store, vectors, where_positive
 
@@ -19,11 +19,12 @@ WIDE = 32  # numbers taken at once; what is left over is taken one by one
 RETANH, HEAVISIDE, SIGMOID = range(3)  # kinds of gates
 
 
-def _for_all(make: Callable[[Any], Any]) -> Any:
+def _for_all(make: Callable[[Any], Callable[..., None]]) -> Any:
     """Return a loop over the function that ``make`` returns for a ``load``."""
-    wide, single = (make(vectors(lanes)[1]) for lanes in (WIDE, 1))
+    name = make.__name__
+    wide, single = (variant(f"{name}_{lanes}")(make(vectors(lanes)[1])) for lanes in (WIDE, 1))
 
-    @inner
+    @variant(f"{name}_loop")
     def loop(count: int, *arguments: Any) -> None:
         at = 0
         while at + WIDE <= count:
@@ -37,10 +38,9 @@ def _for_all(make: Callable[[Any], Any]) -> Any:
 
 
 @_for_all
-def move(load: Any) -> Any:
+def move(load: Any) -> Callable[..., None]:
     """Move the state: s to Λ in ``update``, the argument of the last tanh to its value in ``r``."""
 
-    @inner
     def step(
         at: int,
         kind: int,
@@ -74,10 +74,9 @@ def move(load: Any) -> Any:
 
 
 @_for_all
-def move_back(load: Any) -> Any:
+def move_back(load: Any) -> Callable[..., None]:
     """Gradients ``dh`` of the new state to those of the old one, of s and of r's last argument."""
 
-    @inner
     def step(
         at: int,
         kind: int,
@@ -106,10 +105,9 @@ def move_back(load: Any) -> Any:
 
 
 @_for_all
-def squash(load: Any) -> Any:
+def squash(load: Any) -> Callable[..., None]:
     """Replace numbers by their tanh."""
 
-    @inner
     def step(at: int, a: Any) -> None:
         store(a, at, tanh(load(a, at)))
 
@@ -117,10 +115,9 @@ def squash(load: Any) -> Any:
 
 
 @_for_all
-def squash_back(load: Any) -> Any:
+def squash_back(load: Any) -> Callable[..., None]:
     """Gradients ``d`` of tanh, whose values are ``a``, to those of its arguments."""
 
-    @inner
     def step(at: int, a: Any, d: Any) -> None:
         value = load(a, at)
         store(d, at, load(d, at) * (1.0 - value * value))
@@ -129,10 +126,9 @@ def squash_back(load: Any) -> Any:
 
 
 @_for_all
-def output(load: Any) -> Any:
+def output(load: Any) -> Callable[..., None]:
     """The output ``y`` of the arguments of its factors, which are replaced by those."""
 
-    @inner
     def step(at: int, multiplicative: bool, p: Any, o: Any, y: Any) -> None:
         value = tanh(load(p, at))
         store(p, at, value)
@@ -146,10 +142,9 @@ def output(load: Any) -> Any:
 
 
 @_for_all
-def output_back(load: Any) -> Any:
+def output_back(load: Any) -> Callable[..., None]:
     """Gradients ``dy`` to those of the arguments of the factors."""
 
-    @inner
     def step(at: int, multiplicative: bool, p: Any, o: Any, dy: Any, dp: Any, do: Any) -> None:
         value, d = load(p, at), load(dy, at)
         if multiplicative:
@@ -162,10 +157,9 @@ def output_back(load: Any) -> Any:
 
 
 @_for_all
-def add(load: Any) -> Any:
+def add(load: Any) -> Callable[..., None]:
     """Add ``b`` to ``a``."""
 
-    @inner
     def step(at: int, a: Any, b: Any) -> None:
         store(a, at, load(a, at) + load(b, at))
 

@@ -12,7 +12,7 @@ from numba import types
 from numba.core.datamodel import models
 from numba.extending import register_model
 
-from iap_gym._compiled.cache import inner
+from iap_gym._compiled.cache import inner, variant
 from iap_gym._compiled.simd import (
     FLAGS,
     FLOAT,
@@ -103,7 +103,7 @@ def _columns(columns: int) -> Any:
     """Return a function that computes some columns of a product."""
     load_rows, load_row = _loader(ROWS, columns), _loader(1, columns)
 
-    @inner
+    @variant(f"columns_{columns}")
     def compute(
         first: int,
         rows: int,
