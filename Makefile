@@ -52,6 +52,8 @@ format: setup
 bench: setup
 	$(BIN)/python benchmarks/distracting.py
 	$(BIN)/python benchmarks/attention.py
+	$(BIN)/python benchmarks/recurrent.py
+	$(BIN)/python benchmarks/ppo.py
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info runs/demo

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import copy
+import functools
 import json
 import os
 from collections.abc import Callable
@@ -98,7 +99,7 @@ def training(time: int, batch: int, inputs: int, hidden: int) -> dict[str, Calla
     x = torch.randn(time, batch, inputs)
     ways = networks(inputs, hidden)
     verify(ways, x)
-    return {name: lambda n=network: learn(n, x) for name, network in ways.items()}
+    return {name: functools.partial(learn, network, x) for name, network in ways.items()}
 
 
 def acting(time: int, batch: int, inputs: int, hidden: int) -> dict[str, Callable[[], object]]:
@@ -109,18 +110,14 @@ def acting(time: int, batch: int, inputs: int, hidden: int) -> dict[str, Callabl
     verify(ways, x)
     states: dict[str, Any] = {LSTM: pair, "nn.GRU": h.unsqueeze(0)}
     calls: dict[str, Callable[[], object]] = {
-        name: lambda n=network.eval(), s=states.get(name, h): n(x, s)
+        name: functools.partial(network.eval(), x, states.get(name, h))
         for name, network in ways.items()
     }
     lstm, going_on = ways[LSTM], torch.zeros(batch)
     assert isinstance(lstm, nn.LSTM)
     process = RecurrentActorCriticPolicy._process_sequence
     calls["nn.LSTM, as sb3-contrib calls it"] = lambda: process(x[0], pair, going_on, lstm)
-
-    def without_gradient(call: Callable[[], object]) -> Callable[[], object]:
-        return torch.no_grad()(call)
-
-    return {name: without_gradient(call) for name, call in calls.items()}
+    return {name: torch.no_grad()(call) for name, call in calls.items()}
 
 
 def main() -> None:

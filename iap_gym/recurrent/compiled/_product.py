@@ -141,7 +141,8 @@ def _columns(columns: int) -> Any:
     return compute
 
 
-_wide, _narrow, _single = (_columns(width) for width in WIDTHS)
+_of_width = {width: _columns(width) for width in set(WIDTHS)}
+_wide, _narrow, _single = (_of_width[width] for width in WIDTHS)
 
 
 @inner
