@@ -12,11 +12,8 @@ its runs, by the CPU time of the process and by the clock.
 from __future__ import annotations
 
 import argparse
-import importlib.metadata
 import json
 import os
-import platform
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -24,10 +21,10 @@ from typing import Any
 import gymnasium
 import sb3_contrib
 import torch
+from _common import circumstances
 from stable_baselines3.common.vec_env import DummyVecEnv
 from torch import nn
 
-import iap_gym
 from iap_gym import _files
 from iap_gym.baselines import RecurrentPPO
 from iap_gym.baselines.minigrid import MiniGridFeatures, make_minigrid
@@ -54,6 +51,7 @@ UPSTREAM = {
     "separate": "sb3-contrib, LSTM, separate",
     "shared": "sb3-contrib, LSTM, shared, no gradient of the critic",
 }
+PACKAGES = ("torch", "numba", "stable_baselines3", "sb3_contrib", "minigrid", "numpy")
 EPISODES = {"long episodes": None, "16-step episodes": 16}
 
 # Core, sharing, episodes: ratio asked; others are reported.
@@ -123,15 +121,6 @@ def shortest(
     return best
 
 
-def processor() -> str:
-    """Return the name of the processor where Linux tells."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return platform.machine()
-    return next((line.split(": ")[1] for line in lines if line.startswith("model name")), "unknown")
-
-
 def main() -> None:
     """Measure, print the ratios, and write what is asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -161,7 +150,6 @@ def main() -> None:
                 f"{ratio:.2f} x{note}"
             )
     result = {
-        "command": " ".join(["python", *sys.argv]),
         "steps_per_cpu_second": {
             episodes: {name: round(rate[0]) for name, rate in found.items()}
             for episodes, found in rates.items()
@@ -175,14 +163,7 @@ def main() -> None:
             for episodes, found in ratios.items()
         },
         "asked": {f"{core}, {sharing}, {e}": ratio for (core, sharing, e), ratio in ASKED.items()},
-        "versions": {
-            name: importlib.metadata.version(name)
-            for name in ("torch", "numba", "stable_baselines3", "sb3_contrib", "minigrid", "numpy")
-        }
-        | {"iap_gym": iap_gym.__version__, "python": platform.python_version()},
-        "machine": f"{processor()}, {os.cpu_count()} CPUs, 1 thread used",
-        "load_average_before_and_after": [round(load, 2), round(os.getloadavg()[0], 2)],
-    }
+    } | circumstances(PACKAGES, load)
     if options.out:
         _files.write_text(options.out, json.dumps(result, indent=2) + "\n")
 

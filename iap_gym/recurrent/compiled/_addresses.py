@@ -34,22 +34,9 @@ class Arguments(NamedTuple):
     weights: Sequence[Tensor]  # weight and bias of each map of the cell: g, r, p, o
 
 
-class _Sizes(NamedTuple):
-    """What the kernels are told about a sequence, in the order of their arguments."""
-
-    time: int
-    batch: int
-    inputs: int
-    hidden: int
-    outputs: int
-    depth: int
-    kind: int
-    block: int  # steps
-
-
-def _sizes(cell: GateL0RDCell, x: Tensor) -> _Sizes:
+def _sizes(cell: GateL0RDCell, x: Tensor) -> kernels.Sizes:
     time, batch, _ = x.shape
-    return _Sizes(
+    return kernels.Sizes(
         time,
         batch,
         cell.input_size,
@@ -87,7 +74,7 @@ def _parts(memory: Tensor, numbers: Sequence[int]) -> list[int]:
     return [memory.data_ptr() + 4 * start for start in starts]
 
 
-def _remembered(size: _Sizes, widths: int, masked: bool, steps: int) -> list[int]:
+def _remembered(size: kernels.Sizes, widths: int, masked: bool, steps: int) -> list[int]:
     """Return how many numbers the values of maps, the states and the states after resets have."""
     state = size.batch * size.hidden
     return [steps * size.batch * widths, (steps + 1) * state, steps * state if masked else 0]
@@ -135,7 +122,8 @@ def backward(
     ]
     table, _, widths = _table(weights, gradients)
     parts = _remembered(size, widths, reset_mask is not None, size.time)
-    rooms = [size.block * size.batch * widths, size.block * h.numel()]
+    largest = max(weight.numel() for weight in weights)
+    rooms = [size.block * size.batch * widths, size.block * h.numel(), largest]
     room = x.new_empty(sum(rooms))
     zeros, ones = x.new_zeros(max(size.inputs, int(table[::COLUMNS].max()))), x.new_ones(1)
     kernels.backward(

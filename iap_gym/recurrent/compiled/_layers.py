@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from iap_gym._compiled.cache import inner
 from iap_gym._compiled.simd import advance, float_pointer
+from iap_gym.recurrent.compiled._elementwise import add
 from iap_gym.recurrent.compiled._product import product
 
 # Columns of a table: fan-out, fan-in, addresses of weight (fan-out, fan-in) and bias, addresses of
@@ -97,21 +98,27 @@ def pass_back(
 
 
 @inner
-def add_weight_gradient(maps: Any, index: int, rows: int, a: Any, size: int, column: int) -> None:
-    """Add gradients^T a to ``size`` columns of the gradient of W, if wanted; a is (rows, size)."""
+def add_weight_gradient(
+    maps: Any, index: int, rows: int, a: Any, size: int, column: int, zeros: Any, room: Any
+) -> None:
+    """Add gradients^T a to ``size`` columns of the gradient of W, if wanted; a is (rows, size).
+
+    The sum over a block is made in ``room``: a sum over all rows at once would lose digits.
+    """
     wanted = maps.table[index * COLUMNS + WEIGHT_GRADIENT]
     if wanted:
         m = map_of(maps, index)
+        product(m.width, size, rows, zeros, 0, m.gradients, 1, m.width, a, size, room, size)
         out = advance(float_pointer(wanted), column)
-        pitch = m.fan_in
-        product(m.width, size, rows, out, pitch, m.gradients, 1, m.width, a, size, out, pitch)
+        for row in range(m.width):
+            add(size, advance(out, row * m.fan_in), advance(room, row * size))
 
 
 @inner
-def add_bias_gradient(maps: Any, index: int, rows: int, ones: Any) -> None:
+def add_bias_gradient(maps: Any, index: int, rows: int, ones: Any, zeros: Any, room: Any) -> None:
     """Add the sums of gradients to those of the bias, if wanted."""
     wanted = maps.table[index * COLUMNS + BIAS_GRADIENT]
     if wanted:
         m = map_of(maps, index)
-        out, width = float_pointer(wanted), m.width
-        product(1, width, rows, out, width, ones, 0, 0, m.gradients, width, out, width)
+        product(1, m.width, rows, zeros, 0, ones, 0, 0, m.gradients, m.width, room, m.width)
+        add(m.width, float_pointer(wanted), room)
