@@ -1,8 +1,8 @@
 """Recurrent cores on MiniGrid: environment steps to 90 % success, over seeds.
 
-    python benchmarks/minigrid_cores.py train doorkey-5x5     # also doorkey-8x8, memory-s13; or `all`
-    python benchmarks/minigrid_cores.py transfer doorkey-8x8  # its runs, as they are, in a larger world
-    python benchmarks/minigrid_cores.py report                # benchmarks/results/minigrid*.{csv,md,png}
+    python benchmarks/minigrid_cores.py train doorkey-5x5     # a task, several, or all
+    python benchmarks/minigrid_cores.py transfer doorkey-8x8  # its runs in a larger world
+    python benchmarks/minigrid_cores.py report                # results/minigrid*.{csv,md,png}
 
 Every run is `iap-gym train --algo ppo --env ID --core CORE --seed SEED ...` with the preset of the
 paper, in a folder under runs/minigrid, and goes on where it was when this is called again. Success

@@ -17,6 +17,7 @@ from iap_gym.recurrent.cell import GateL0RDCell
 from iap_gym.recurrent.sequence import run_torch
 
 BACKENDS = ("auto", "torch", "numba")
+_PLAIN = (Tensor, nn.Parameter)
 
 # torch has no public name, or no type, for these.
 _is_tracing: Any = torch.jit.is_tracing  # pyright: ignore[reportPrivateImportUsage]
@@ -89,11 +90,11 @@ def _mode() -> str | None:
 def _unusual_tensor(tensors: Iterable[Tensor]) -> str | None:
     """Say which tensor is more than float32 numbers in the memory of the CPU."""
     for tensor in tensors:
-        if type(tensor) not in (Tensor, nn.Parameter):
+        if type(tensor) not in _PLAIN:
             return f"a tensor is a {type(tensor).__name__}"
-        if tensor.dtype != torch.float32 or tensor.device.type != "cpu":
+        if tensor.dtype is not torch.float32 or not tensor.is_cpu:
             return f"a tensor is {tensor.dtype} on {tensor.device}, not float32 on the CPU"
-        if tensor.layout != torch.strided:
+        if tensor.layout is not torch.strided:
             return f"a tensor is {tensor.layout}"
     return None
 

@@ -40,7 +40,7 @@ class GateL0RDCore(Core):
     ) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
         """Run over checked arguments."""
         h0 = state[0] if self.num_layers == 1 else state
-        y, h, gates = self.gatel0rd(x, h0, reset_mask)
+        y, h, gates = self.gatel0rd.run(x, h0, reset_mask)
         return y, h.reshape(state.shape), {"gates": gates}
 
 

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from iap_gym import _checks
+from iap_gym._optional import require
 from iap_gym.recurrent import backends
 from iap_gym.recurrent._shapes import check_input, check_reset_mask, check_state
 from iap_gym.recurrent.cell import GateL0RDCell
@@ -50,6 +51,8 @@ class GateL0RD(nn.Module):
         super().__init__()
         self.num_layers = _checks.integer("num_layers", num_layers, 1)
         self.backend: str = _checks.one_of("backend", backend, backends.BACKENDS)
+        if self.backend == "numba":
+            require("numba", "fast")
         cells: list[GateL0RDCell] = []
         for _ in range(self.num_layers):
             size = cells[-1].output_size if cells else input_size
@@ -105,6 +108,17 @@ class GateL0RD(nn.Module):
         check_state("h0", h0, shape, first.p.weight)
         if reset_mask is not None:
             check_reset_mask(reset_mask, time, batch)
+        return self.run(x, h0, reset_mask, generator)
+
+    def run(
+        self,
+        x: Tensor,
+        h0: Tensor,
+        reset_mask: Tensor | None,
+        generator: torch.Generator | None = None,
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Do what ``forward`` says, on arguments that were checked."""
+        time, batch = x.shape[:2]
         states = h0.reshape(self.num_layers, batch, self.hidden_size)
         last: list[Tensor] = []
         gates: list[Tensor] = []

@@ -97,7 +97,7 @@ def test_preset_trains_every_core_and_goes_on_after_loading(core, tmp_path):
 
 def test_raw_environment_is_trained_on_without_its_mission():
     env = gymnasium.make(RAW)
-    model = RecurrentPPO("MultiInputCorePolicy", env, policy_kwargs=dict(FEATURES), **SMALL)
+    model = RecurrentPPO("MultiInputCorePolicy", env, **SMALL)
     assert set(model.observation_space) == {"direction", "image"}
     assert isinstance(model.policy.features_extractor, MiniGridFeatures)
     assert model.policy.features_dim == 64 + 4

@@ -22,6 +22,7 @@ from stable_baselines3.common.type_aliases import PyTorchObs, Schedule
 from torch import Tensor, nn
 
 from iap_gym import _checks
+from iap_gym.baselines.minigrid import MiniGridFeatures, is_small_view
 from iap_gym.baselines.ppo.finite import require_finite
 from iap_gym.baselines.ppo.initialization import row_normalized_
 from iap_gym.baselines.ppo.named_classes import named_class
@@ -115,6 +116,11 @@ class CorePolicy(RecurrentActorCriticPolicy):
             raise _checks.refuse("core_sharing", wanted, core_sharing)
         if features_extractor_class is None:
             features_extractor_class = self.extractor
+            takes_images = issubclass(self.extractor, (NatureCNN, CombinedExtractor))
+            if takes_images and is_small_view(observation_space):
+                # Cells of a grid, such as MiniGrid's, whose small integers must not be divided.
+                features_extractor_class = MiniGridFeatures
+                kwargs.setdefault("normalize_images", False)
         extractor = named_class(
             "features_extractor_class",
             features_extractor_class,
