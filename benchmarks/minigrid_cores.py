@@ -45,7 +45,7 @@ class Task:
 TASKS = {
     "doorkey-5x5": Task("MiniGrid-DoorKey-5x5-v0", 300_000, 20_000, 5),
     "doorkey-8x8": Task(
-        "MiniGrid-DoorKey-8x8-v0", 2_000_000, 50_000, 5, "MiniGrid-DoorKey-16x16-v0"
+        "MiniGrid-DoorKey-8x8-v0", 2_000_000, 100_000, 5, "MiniGrid-DoorKey-16x16-v0"
     ),
     "memory-s13": Task(
         "MiniGrid-MemoryS13Random-v0", 2_000_000, 100_000, 2, "MiniGrid-MemoryS17Random-v0"
