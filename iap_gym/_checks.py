@@ -45,19 +45,36 @@ def integer(name: str, value: Any, minimum: int = 0, maximum: int | None = None)
     return number
 
 
-def real(name: str, value: Any, minimum: float = -math.inf, *, exclusive: bool = False) -> float:
-    """Return ``value`` as a finite float of at least ``minimum`` (more than, if ``exclusive``).
+def real(
+    name: str,
+    value: Any,
+    minimum: float = -math.inf,
+    maximum: float = math.inf,
+    *,
+    exclusive: bool = False,
+) -> float:
+    """Return ``value`` as a finite float within ``[minimum, maximum]``.
+
+    Args:
+        name: of the argument, for the error.
+        value: what was given.
+        minimum: smallest number.
+        maximum: largest number.
+        exclusive: whether ``minimum`` itself is refused.
 
     Raises:
-        ValueError: not a finite number, or too small.
+        ValueError: not a finite number, or out of range.
     """
     wanted = "a finite number"
-    if minimum > -math.inf:
+    if maximum < math.inf:
+        wanted += f" in {'(' if exclusive else '['}{minimum:g}, {maximum:g}]"
+    elif minimum > -math.inf:
         wanted += f" {'>' if exclusive else '>='} {minimum:g}"
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise refuse(name, wanted, value)
     number = float(value)
-    if not math.isfinite(number) or number < minimum or (exclusive and number == minimum):
+    fits = minimum < number if exclusive else minimum <= number
+    if not math.isfinite(number) or not fits or number > maximum:
         raise refuse(name, wanted, value)
     return number
 

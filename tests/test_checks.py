@@ -32,6 +32,14 @@ from iap_gym._optional import require
         ),
         (lambda: _checks.real("sigma", "1", 0.0), "sigma: expected a finite number >= 0, got '1'"),
         (
+            lambda: _checks.real("gamma", 1.5, 0.0, 1.0),
+            r"gamma: expected a finite number in \[0, 1\], got 1.5",
+        ),
+        (
+            lambda: _checks.real("share", 0, 0.0, 1.0, exclusive=True),
+            r"share: expected a finite number in \(0, 1\], got 0",
+        ),
+        (
             lambda: _checks.pair("patch_size", [2, 0]),
             r"patch_size\[1\]: expected an integer >= 1, got 0",
         ),

@@ -37,7 +37,9 @@ def run(arguments: argparse.Namespace) -> int:
     from iap_gym.baselines.experiments.run import Run
 
     folder = Run.open(arguments.run)
-    folder.metrics()  # a damaged folder is better found before the episodes than after
+    # A damaged folder is better found before the episodes than after.
+    folder.metrics()
+    evaluation.load_evaluations(folder)
     if arguments.split in SPLITS:
         splits: tuple[str | None, ...] = (arguments.split,)
     else:

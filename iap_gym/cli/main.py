@@ -81,8 +81,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if os.environ.get("IAP_GYM_TRACEBACK"):
         traceback.print_exc()
     # A worker's traceback follows its summary; one line is what a reader wants first.
-    text = str(message).partition("\nTraceback")[0]
-    print(f"{name}: {' '.join(text.split())}", file=sys.stderr)
+    text = " ".join(str(message).partition("\nTraceback")[0].split())
+    print(f"{name}: {text or type(message).__name__}", file=sys.stderr)
     return code
 
 

@@ -58,6 +58,11 @@ def _compare(folders: list[Run], arguments: argparse.Namespace) -> None:
     from iap_gym.baselines.experiments.curves import draw_comparison
 
     metric = arguments.metric or comparison.default_metric(folders)
+    kept = comparison.having(folders, metric)
+    without = [str(folder.path) for folder in folders if folder not in kept]
+    if without:
+        print(f"left out, without a number in {metric}: {', '.join(without)}")
+    folders = kept
     # Fixed, so that the same runs print the same intervals.
     groups = comparison.compare(folders, metric, np.random.default_rng(0))
     draw_comparison(groups, metric, arguments.out)

@@ -102,7 +102,9 @@ def summary(folder: Run) -> str:
     if folder.config().algo == "es":
         mean = metrics["mean_return"][-1]
         return f"{steps} steps in {count} generations; mean return of the last {mean:.1f}"
-    text = f"{steps} steps in {count} updates; mean return {metrics['mean_return'][-1]:.3g}"
+    mean = metrics["mean_return"][-1]
+    reached = "no episode ended yet" if math.isnan(mean) else f"mean return {mean:.3g}"
+    text = f"{steps} steps in {count} updates; {reached}"
     if folder.evaluations_file.is_file():
         last = {name: column[-1] for name, column in folder.evaluations().items()}
         text = f"{steps} steps in {count} updates; in {last['episodes']:.0f} episodes mean return "
@@ -161,6 +163,10 @@ def created(arguments: argparse.Namespace) -> Run:
 
     if not arguments.env:
         raise ValueError("--env: expected the id of an environment (see iap-gym list), got nothing")
+    for name in ("eval_episodes", "eval_deterministic"):
+        if getattr(arguments, name) is not None and arguments.eval_every is None:
+            option = f"--{name.replace('_', '-')}"
+            raise ValueError(f"{option}: expected --eval-every STEPS beside it, got nothing")
     given: dict[str, Any] = {
         "algo": arguments.algo,
         "policy": arguments.policy,

@@ -8,8 +8,10 @@ from typing import Any
 import optuna
 import rl_zoo3
 import rl_zoo3.hyperparams_opt
+import yaml
 from rl_zoo3.exp_manager import ExperimentManager
 
+from iap_gym.baselines.minigrid import is_minigrid
 from iap_gym.baselines.ppo import RecurrentPPO
 
 NAME = "iap_recurrent_ppo"
@@ -22,6 +24,8 @@ ALGORITHMS: dict[str, str] = {
 }
 
 HYPERPARAMS = Path(__file__).with_name("hyperparams") / f"{NAME}.yml"
+# Whose hyperparameters the tasks of MiniGrid have that the file does not know.
+MINIGRID_DEFAULT = "MiniGrid-DoorKey-8x8-v0"
 
 
 def install() -> None:
@@ -46,6 +50,18 @@ class CoreExperiments(ExperimentManager):
             # As if given with --hyperparams, so that it is saved with the others.
             given = self.custom_hyperparams or {}
             self.custom_hyperparams = {"core": ALGORITHMS[algo], **given}
+
+    def read_hyperparameters(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Read those of the environment; see the zoo."""
+        name = self.env_name
+        ours = self.config == str(HYPERPARAMS) and is_minigrid(name.gym_id)
+        if ours and name.gym_id not in yaml.safe_load(HYPERPARAMS.read_text()):
+            print(f"Using the hyperparameters of {MINIGRID_DEFAULT}")  # noqa: T201, as the zoo does
+            self.env_name = type(name)(MINIGRID_DEFAULT)
+        try:
+            return super().read_hyperparameters()
+        finally:
+            self.env_name = name
 
 
 def sample_hyperparameters(

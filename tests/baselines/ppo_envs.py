@@ -103,17 +103,27 @@ class CountingEnv(gymnasium.Env):
 
 
 class FaultyEnv(RandomEnv):
-    """Gives one NaN in the observation after ``step``, in episodes of exactly ``longest`` steps."""
+    """Gives one NaN in an observation, or as a reward, in episodes of exactly ``longest`` steps."""
 
-    def __init__(self, kind: str, fault_at: int | None, longest: int = 100, value: float = np.nan):
+    def __init__(
+        self,
+        kind: str,
+        fault_at: int | None,
+        longest: int = 100,
+        value: float = np.nan,
+        reward: bool = False,
+    ):
         super().__init__(kind, longest=longest)
         self.fault_at = fault_at
         self.value = value
+        self.of_reward = reward
 
     def step(self, action: Any):
         self.length = self.longest
         observation, reward, terminated, truncated, info = super().step(action)
-        if self.steps == self.fault_at:
+        if self.steps == self.fault_at and self.of_reward:
+            reward = self.value
+        elif self.steps == self.fault_at:
             vector = observation["speed"] if isinstance(observation, dict) else observation
             vector[1] = self.value
         return observation, reward, False, terminated or truncated, info

@@ -77,6 +77,17 @@ class Faulty(RandomEnv):
         return observation, *rest
 
 
+class Endless(CueEnv):
+    """Ends no episode."""
+
+    def __init__(self):
+        super().__init__(length=10**9)
+
+
+class Unseen(CueEnv):
+    """Renders nothing, and does not know the argument."""
+
+
 def random_env(kind="vector", continuous=False):
     return RandomEnv(kind, spaces.Box(-1, 1, (2,), np.float32) if continuous else None)
 
@@ -86,3 +97,5 @@ gymnasium.register("Seeded-v0", Seeded)
 gymnasium.register("Failing-v0", Failing)
 gymnasium.register("Faulty-v0", Faulty)
 gymnasium.register("Random-v0", random_env)
+gymnasium.register("Endless-v0", Endless)
+gymnasium.register("Unseen-v0", Unseen)

@@ -145,6 +145,18 @@ def test_names_say_what_sets_groups_apart(tmp_path):
     assert set(group_runs([Run.create(tmp_path / "e", evolved)])) == {"LinearPolicy"}
 
 
+def test_names_say_the_environment_where_it_differs(tmp_path):
+    zero = (0, 0, 0, 0)
+    small = made(tmp_path / "a", zero)
+    large = made(tmp_path / "b", zero, env="MiniGrid-DoorKey-8x8-v0", core="lstm")
+    assert set(group_runs([small, large])) == {
+        "gatel0rd, MiniGrid-DoorKey-5x5-v0",
+        "lstm, MiniGrid-DoorKey-8x8-v0",
+    }
+    wide = made(tmp_path / "c", zero, env_kwargs={"size": 9}, core="lstm", workers=2)
+    assert set(group_runs([small, wide])) == {"gatel0rd", "lstm, size=9"}
+
+
 def test_one_seed_counts_once(runs, tmp_path):
     with pytest.raises(ValueError, match="another seed in every run of gatel0rd, got 0 in"):
         compare([runs[0], runs[0]], "success_rate", np.random.default_rng(0))

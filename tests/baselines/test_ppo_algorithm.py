@@ -279,6 +279,12 @@ def test_a_checkpoint_of_another_core_is_refused(tmp_path):
         make(core="lstm").set_parameters(path)
     with pytest.raises(ValueError, match="hidden_size: expected .*7, got 6"):
         make(core="gru", policy_kwargs={"hidden_size": 7}).set_parameters(path)
+    make(core_kwargs={"num_layers": 2}).save(path)
+    with pytest.raises(ValueError, match="num_layers: expected .*num_layers=1, got 2"):
+        RecurrentPPO.load(path, core_kwargs=None)
+    with pytest.raises(ValueError, match="gate: expected .*gate='sigmoid', got 'retanh'"):
+        RecurrentPPO.load(path, core_kwargs={"num_layers": 2, "gate": "sigmoid"})
+    assert RecurrentPPO.load(path).policy.actor_core.num_layers == 2
 
 
 def test_loading_keeps_and_changes_settings(tmp_path):

@@ -1,4 +1,4 @@
-"""Observations that are not finite stop a training."""
+"""Observations and rewards that are not finite stop a training."""
 
 import pickle
 
@@ -8,17 +8,26 @@ import torch
 from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 
 from iap_gym.baselines import RecurrentPPO
-from iap_gym.baselines.ppo import NonFiniteObservationError
+from iap_gym.baselines.ppo import NonFiniteObservationError, NonFiniteRewardError
 from tests.baselines.ppo_envs import FaultyEnv
 
 N_STEPS = 8
 
 
-def faulty(tmp_path, kind="vector", fault_at=13, longest=100, wrap=None, value=np.nan, **settings):
+def faulty(
+    tmp_path,
+    kind="vector",
+    fault_at=13,
+    longest=100,
+    wrap=None,
+    value=np.nan,
+    reward=False,
+    **settings,
+):
     """Three environments, of which number 1 has a fault."""
     envs = DummyVecEnv(
         [
-            lambda i=i: FaultyEnv(kind, fault_at if i == 1 else None, longest, value)
+            lambda i=i: FaultyEnv(kind, fault_at if i == 1 else None, longest, value, reward)
             for i in range(3)
         ]
     )
@@ -95,3 +104,57 @@ def test_nothing_is_saved_where_no_path_is_given(tmp_path, monkeypatch):
 def test_error_survives_pickling():
     error = pickle.loads(pickle.dumps(NonFiniteObservationError("text", [1, 2], "speed")))
     assert (str(error), error.rows, error.key) == ("text", [1, 2], "speed")
+
+
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")  # VecNormalize on infinity
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("wrap", [None, VecNormalize], ids=["plain", "VecNormalize"])
+def test_a_reward_stops_saves_and_says_where(tmp_path, wrap, value):
+    model = faulty(tmp_path, wrap=wrap, value=value, reward=True)
+    wanted = (
+        r"^reward: expected finite numbers, got NaN or infinity from environment 1 at step 5 "
+        r"of the rollout, after 39 steps in all; the model is saved in .*stopped\.zip$"
+    )
+    with pytest.raises(NonFiniteRewardError, match=wanted) as caught:
+        model.learn(1000)
+    assert caught.value.rows == [1]
+    saved = RecurrentPPO.load(tmp_path / "runs" / "stopped.zip")
+    assert saved.num_timesteps == 39
+    for name, parameter in saved.policy.named_parameters():
+        assert torch.isfinite(parameter).all(), name
+
+
+def test_a_reward_at_the_ends_of_a_rollout(tmp_path):
+    for fault_at, step, total in ((8, 8, 24), (9, 1, 27)):
+        with pytest.raises(NonFiniteRewardError, match=f"at step {step} .* after {total} "):
+            faulty(tmp_path, fault_at=fault_at, reward=True).learn(1000)
+
+
+@pytest.mark.parametrize("reward", [False, True])
+def test_a_path_that_cannot_be_written_does_not_hide_why_training_stopped(tmp_path, reward):
+    (tmp_path / "file").touch()
+    (tmp_path / "folder.zip").mkdir()
+    for path in (tmp_path / "file" / "model", tmp_path / "folder", "/proc/none/model"):
+        model = faulty(tmp_path, reward=reward)
+        model.stopped_path = str(path)
+        wanted = r"environment 1 at step 5 .*; the model could not be saved: \w+Error: "
+        with pytest.raises((NonFiniteObservationError, NonFiniteRewardError), match=wanted):
+            model.learn(1000)
+
+
+def test_predict_says_it_too(tmp_path):
+    model = faulty(tmp_path)
+    observations = np.zeros((3, *model.observation_space.shape), np.float32)
+    observations[2] = np.nan
+    with pytest.raises(NonFiniteObservationError, match="got NaN or infinity from environment 2$"):
+        model.predict(observations)
+    with pytest.raises(NonFiniteObservationError, match="^observation: .* environment 0$"):
+        model.predict(observations[2])
+
+
+def test_an_evaluation_during_training_is_not_taken_for_the_training(tmp_path):
+    model = faulty(tmp_path, fault_at=None)
+    bad = np.full(model.observation_space.shape, np.nan, np.float32)
+    with pytest.raises(NonFiniteObservationError, match="environment 0$"):
+        model.learn(1000, callback=lambda *_: model.predict(bad) and True)
+    assert not (tmp_path / "runs").exists()

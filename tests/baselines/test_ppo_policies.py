@@ -2,6 +2,7 @@
 
 import copy
 import inspect
+import json
 import pickle
 
 import numpy as np
@@ -207,11 +208,28 @@ def test_a_saved_policy_is_itself_again(tmp_path, kind, sharing):
         ({"core": "lstm"}, "core: expected weights of a policy with core='gatel0rd', got 'lstm'"),
         ({"core_sharing": "separate"}, "core_sharing: expected .*'shared', got 'separate'"),
         ({"hidden_size": 7}, "hidden_size: expected .*6, got 7"),
+        ({"core_kwargs": {"num_layers": 2}}, "num_layers: expected .*num_layers=1, got 2"),
+        ({"core_kwargs": {"gate": "sigmoid"}}, "gate: expected .*gate='retanh', got 'sigmoid'"),
+        ({"core_kwargs": {"output_size": 5}}, "output_size: expected .*output_size=6, got 5"),
     ],
 )
 def test_weights_of_another_core_are_refused(other, named):
     with pytest.raises(ValueError, match=named):
         make().load_state_dict(make(**other).state_dict())
+
+
+def test_options_that_are_the_same_or_do_not_matter_load():
+    given = {"num_layers": np.int64(1), "output_size": 6, "gate_noise": 0.0, "backend": "torch"}
+    make(core_kwargs=given).load_state_dict(make().state_dict())
+    periods = make(core="clockwork", core_kwargs={"periods": [1, 4, 8]})
+    periods.load_state_dict(make(core="clockwork").state_dict())
+
+
+def test_checkpoints_that_do_not_know_their_options_load():
+    old = make().state_dict()
+    text = json.dumps({"core": "gatel0rd", "core_sharing": "shared", "hidden_size": 6})
+    old["_extra_state"] = torch.tensor(list(text.encode()), dtype=torch.uint8)
+    make().load_state_dict(old)
 
 
 def test_the_optimizer_trains_all_parameters_and_no_others():
@@ -262,6 +280,11 @@ def test_arguments_are_left_as_they_are():
         ({"activation_fn": "no.such:Tanh"}, "activation_fn: .*got 'no.such:Tanh'"),
         ({"optimizer_class": "lr_scheduler"}, "optimizer_class: .*got 'lr_scheduler'"),
         ({"features_extractor_class": nn.Linear}, "features_extractor_class: .*got <class"),
+        ({"core_kwargs": 5}, "core_kwargs: expected a dict of options of the core, got 5"),
+        (
+            {"core_kwargs": {"hidden_size": 5}},
+            "core_kwargs: .*hidden_size belongs in policy_kwargs",
+        ),
         ({"share_features_extractor": False}, "core_sharing: expected 'separate' where.*'shared'"),
         ({"row_normalized_init": 1}, "row_normalized_init: expected True or False, got 1"),
     ],

@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -279,6 +280,34 @@ def test_nan_ends_the_run_and_the_checkpoint_before_it_stays(tmp_path):
     model = load_checkpoint(run.checkpoint_file, run.config())
     assert model.num_timesteps == 64
     assert all(np.isfinite(p.detach().numpy()).all() for p in model.policy.parameters())
+
+
+@pytest.mark.parametrize("table", ["metrics_file", "evaluations_file"])
+@pytest.mark.parametrize("kept", [None, 0, 2])
+def test_a_run_that_lost_rows_does_not_go_on(tmp_path, whole, table, kept):
+    path = tmp_path / "lost"
+    shutil.copytree(whole.path, path)
+    run = Run.open(path)
+    run.write_config(dataclasses.replace(run.config(), total_timesteps=13 * UPDATE))
+    file = getattr(run, table)
+    lines = file.read_text().splitlines(keepends=True)
+    if kept is None:
+        file.unlink()
+    else:
+        file.write_text("".join(lines[:kept]))
+    before = run.checkpoint_file.read_bytes()
+    with pytest.raises(ValueError, match=f"{file.name}: expected .*( are lost, the first|no row)"):
+        train(run)
+    assert run.checkpoint_file.read_bytes() == before
+
+
+def test_a_gpu_that_is_gone_is_refused(tmp_path, whole):
+    path = tmp_path / "gpu"
+    shutil.copytree(whole.path, path)
+    run = Run.open(path)
+    run.write_config(changed(run.config(), device="cuda:99"))
+    with pytest.raises(ValueError, match="device: expected one of this machine"):
+        train(run)
 
 
 def test_checkpoint_of_another_core_is_refused(tmp_path, whole):

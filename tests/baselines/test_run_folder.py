@@ -87,6 +87,15 @@ def test_metrics_that_are_no_table_of_numbers_are_refused(tmp_path, config):
     run.metrics_file.write_text("timesteps,mean_return\n3,many\n")
     with pytest.raises(ValueError, match="metrics.csv: expected a table of numbers"):
         run.metrics()
+    for text, message in (
+        ("", "got no row"),
+        ("timesteps,mean_return\n", "got no row"),
+        ("timesteps,mean_return\n3,1\n6", "row 2 ends before its last column"),
+    ):
+        run.metrics_file.write_text(text)
+        for read in (run.metrics, lambda: rows_until(run.metrics_file, 9)):
+            with pytest.raises(ValueError, match=f"metrics.csv: expected a table of .*{message}"):
+                read()
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 
 import numpy as np
 import pytest
@@ -70,6 +71,15 @@ def test_a_run_that_lost_its_checkpoint_does_not_start_again(folder, tmp_path, c
     run.write_metrics([{"timesteps": 100}])
     assert cli.main(["train", "--resume", str(run.path)]) == 2
     assert "checkpoint.zip is gone" in capsys.readouterr().err
+
+
+def test_lost_metrics_come_back_from_the_checkpoint(folder, tmp_path):
+    shutil.copytree(folder, tmp_path / "lost")
+    run = Run.open(tmp_path / "lost")
+    before = run.metrics_file.read_bytes()
+    run.metrics_file.unlink()
+    assert cli.main(["train", "--resume", str(run.path), "--no-progress"]) == 0
+    assert run.metrics_file.read_bytes() == before
 
 
 def test_a_longer_run_is_the_run_that_was_stopped_and_resumed(folder, tmp_path):

@@ -107,6 +107,15 @@ def test_environment_that_fails_in_its_own_way_gets_one_line(capsys, tmp_path, m
         assert "Traceback" not in err
 
 
+def test_error_without_a_text_is_named(capsys, monkeypatch):
+    def fail(name, words):
+        raise NotImplementedError
+
+    monkeypatch.setattr(cli, "_run", fail)
+    assert cli.main(["list"]) == 1
+    assert capsys.readouterr().err == "iap-gym list: NotImplementedError\n"
+
+
 def test_module_that_is_not_there_is_a_bad_argument(capsys):
     assert cli.main(["train", "--env", "no_such_module:Env-v0"]) == 2
     assert "--env: expected module:id with a module" in capsys.readouterr().err

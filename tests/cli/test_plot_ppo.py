@@ -65,6 +65,25 @@ def test_one_run_shows_its_gate_rate_where_it_has_gates(folders, tmp_path):
     assert "in 3 updates, 3 s" in (Run.open(folders[0]).report_file).read_text()
 
 
+def test_runs_without_numbers_in_the_column_are_left_out_by_name(folders, capsys, tmp_path):
+    words = ["--out", str(tmp_path / "c.png"), "--metric", "gate_rate"]
+    assert cli.main(["plot", *folders, *words]) == 0
+    out = capsys.readouterr().out
+    assert f"left out, without a number in gate_rate: {folders[3]}, {folders[4]}\n" in out
+    assert "gatel0rd  300 " in out
+    assert cli.main(["plot", *folders[3:], *words]) == 2
+    assert "has no number in its column 'gate_rate'" in capsys.readouterr().err
+
+
+def test_success_in_evaluations_has_a_panel_of_one_run(folders, tmp_path):
+    out = tmp_path / "one.svg"
+    assert cli.main(["plot", folders[0], "--out", str(out)]) == 0
+    assert "in evaluations" in out.read_text()
+    Run.open(folders[0]).evaluations_file.unlink()
+    assert cli.main(["plot", folders[0], "--out", str(out)]) == 0
+    assert "in evaluations" not in out.read_text()
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

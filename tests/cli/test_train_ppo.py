@@ -74,6 +74,13 @@ def test_training_is_silent_but_for_two_lines(tmp_path, capfd):
     assert err == ""
 
 
+def test_summary_says_that_no_episode_has_ended(tmp_path, capsys):
+    words = ["train", "--algo", "ppo", "--env", f"{HERE}:Endless-v0", "--timesteps", "16"]
+    words += ["--n-envs", "2", "--no-progress", *SMALL, "--run", str(tmp_path / "run")]
+    assert cli.main(words) == 0
+    assert "32 steps in 1 updates; no episode ended yet;" in capsys.readouterr().out
+
+
 def test_a_run_goes_on_to_more_steps(tmp_path):
     words = [*CART, "--timesteps", "64", "--n-envs", "2", *SMALL, "--run", str(tmp_path / "run")]
     assert cli.main(words) == 0
@@ -100,7 +107,14 @@ def test_what_the_config_decides_is_refused_with_resume(folder, capsys, option, 
     [
         (["--core", "gru2"], "core: expected one of 'gatel0rd', 'lstm'"),
         (["--policy", "LstmPolicy"], "policy: expected one of 'MlpCorePolicy'"),
-        (["--selector", "patch_size=2"], "selector"),
+        (["--selector", "patch_size=2"], "selector: expected nothing beside algo 'ppo'"),
+        (["--eval-episodes", "3"], "--eval-episodes: expected --eval-every STEPS beside it"),
+        (["--eval-deterministic"], "--eval-deterministic: expected --eval-every STEPS beside it"),
+        (["--algo-kwargs", "core_kwargs=5"], "core_kwargs: expected"),
+        (["--algo-kwargs", "gamma=2"], "gamma: expected"),
+        (["--algo-kwargs", "device=gpu"], "device: expected 'cpu', 'cuda', 'cuda:N' or 'auto'"),
+        (["--algo-kwargs", "device=meta"], "device: expected 'cpu', 'cuda', 'cuda:N' or 'auto'"),
+        (["--algo-kwargs", "device=cuda:99"], "device: expected one of this machine, where torch"),
         (["--algo-kwargs", "n_step=2"], "such as n_steps"),
         (["--algo-kwargs", "n_envs=2", "--n-envs", "2"], "no n_envs beside --n-envs"),
         (["--algo-kwargs", "core=lstm"], "no 'core', which has a field of its own"),
@@ -116,6 +130,7 @@ def test_what_the_config_decides_is_refused_with_resume(folder, capsys, option, 
         (["--algo", "es", "--core", "lstm"], "core: expected nothing beside algo 'es'"),
         (["--algo", "es", "--eval-every", "9"], "eval_every: expected nothing beside algo 'es'"),
         (["--algo", "es", "--n-envs", "9"], "n_envs"),
+        (["--algo", "es", "--env", "MiniGrid-Empty-5x5-v0"], "MiniGrid's train with --algo ppo"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
 )

@@ -9,6 +9,7 @@ from iap_gym.baselines.experiments.config import TrainConfig
 from iap_gym.baselines.experiments.run import Run
 from iap_gym.baselines.experiments.train import train
 from iap_gym.cli import main as cli
+from tests.baselines.run_envs import HERE
 
 pytest.importorskip("minigrid")
 
@@ -83,6 +84,26 @@ def test_mistakes_get_one_line(run, capsys, words, message):
     assert message in err
     assert err.count("\n") == 1
     assert sorted(path.name for path in run.path.iterdir()) == before
+
+
+def test_damaged_evaluations_are_found_before_the_episodes(run, capsys, tmp_path, monkeypatch):
+    broken = Run.create(tmp_path / "broken", run.config())
+    for name in ("checkpoint_file", "metrics_file"):
+        getattr(broken, name).write_bytes(getattr(run, name).read_bytes())
+    broken.evaluation_file.write_text("[{")
+    monkeypatch.setattr("iap_gym.baselines.experiments.evaluate.play", None)
+    assert cli.main(["evaluate", str(broken.path)]) == 2
+    assert "evaluation.json: expected what iap-gym evaluate wrote" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("algo", ["es", "ppo"])
+def test_environment_without_images_is_not_filmed(capsys, tmp_path, algo):
+    blind = Run.create(tmp_path / "run", TrainConfig(env=f"{HERE}:Unseen-v0", algo=algo))
+    assert cli.main(["watch", str(blind.path)]) == 2
+    err = capsys.readouterr().err
+    assert f"{HERE}:Unseen-v0 renders no rgb_array images" in err
+    assert err.count("\n") == 1
+    assert not blind.film_file.exists()
 
 
 def test_a_run_without_checkpoint_is_told_to_train(run, capsys, tmp_path):

@@ -37,12 +37,12 @@ class Told(gymnasium.Env):
 
 @pytest.mark.parametrize("env_id", [ID, WITH_COLORS])
 def test_contract_on_minigrid(env_id):
-    # Gymnasium's check renders, where pygame warns about a font of MiniGrid's.
+    # Gymnasium's check would open a window, after which EGL is dead in this process.
     ran = check_wrapper(env_id, DropTextObservation, skip=("gymnasium",))
     assert {"stable_baselines3", "spec"} <= set(ran)
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", ".*(font|different from the unwrapped version)")
-        gymnasium_check_env(DropTextObservation(gymnasium.make(env_id)))
+        warnings.filterwarnings("ignore", ".*different from the unwrapped version")
+        gymnasium_check_env(DropTextObservation(gymnasium.make(env_id)), skip_render_check=True)
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -121,6 +121,16 @@ optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0)).optimize(buil
     )
 
 
+def test_a_task_without_an_entry_has_the_settings_of_those_with_one(tmp_path):
+    words = ["--algo", "iap_recurrent_ppo", "--env", "MiniGrid-Empty-5x5-v0", "--eval-freq", "-1"]
+    printed = zoo("train", *SMALL, *words, cwd=tmp_path)
+    assert "Using the hyperparameters of MiniGrid-DoorKey-8x8-v0" in printed
+    found = tmp_path / "logs" / "iap_recurrent_ppo" / "MiniGrid-Empty-5x5-v0_1"
+    assert (found / "MiniGrid-Empty-5x5-v0.zip").is_file()
+    text = (found / "MiniGrid-Empty-5x5-v0" / "config.yml").read_text()
+    assert yaml.unsafe_load(text)["env_wrapper"] == "minigrid.wrappers.ImgObsWrapper"
+
+
 def test_without_the_zoo_the_extra_is_named(tmp_path):
     code = """
 import sys; sys.modules["rl_zoo3"] = None

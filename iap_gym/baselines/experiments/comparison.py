@@ -71,6 +71,23 @@ def read_curve(run: Run, metric: str) -> Curve:
     raise _checks.refuse("metric", f"a column of {run.path} among {', '.join(columns)}", metric)
 
 
+def having(runs: Sequence[Run], metric: str) -> list[Run]:
+    """Return the runs that have numbers in a column, as those of an LSTM have no gate rate.
+
+    Raises:
+        FileNotFoundError: a run has no metrics yet.
+        ValueError: none of the runs has any.
+    """
+    found = [
+        run
+        for run in runs
+        if any(np.isfinite(table.get(metric, np.nan)).any() for table in tables(run))
+    ]
+    if runs and not found:
+        read_curve(runs[0], metric)  # says what is missing
+    return found
+
+
 def interpolate(curve: Curve, timesteps: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the values of a curve between its rows; NaN before the first and after the last."""
     return np.interp(timesteps, curve.timesteps, curve.values, left=np.nan, right=np.nan)
@@ -120,8 +137,8 @@ def settings(run: Run) -> dict[str, Any]:
 def group_runs(runs: Sequence[Run]) -> dict[str, list[Run]]:
     """Put runs together that differ in their seed alone.
 
-    A group is named by its core where that sets it apart from the others, else by everything in
-    which the runs differ.
+    A group is named by its core, and its environment if the runs differ in that, where these set it
+    apart from the others; else by everything in which the runs differ.
 
     Raises:
         ValueError: no run, or two of one setting and one seed, which is one sample and not two.
@@ -129,21 +146,30 @@ def group_runs(runs: Sequence[Run]) -> dict[str, list[Run]]:
     if not runs:
         raise ValueError("runs: expected at least one run, got none")
     each = [settings(run) for run in runs]
-    names = sorted({name for fields in each for name in fields}, key=lambda name: name != "core")
+    names = sorted({name for fields in each for name in fields}, key=_place)
     differ = [name for name in names if any(f.get(name) != each[0].get(name) for f in each)]
     groups: dict[str, list[Run]] = {}
-    cores: dict[str, str] = {}
+    short: dict[str, str] = {}
     for run, fields in zip(runs, each, strict=True):
         parts = [_label(name, fields[name]) for name in differ if name in fields]
-        core = fields.get("core") or fields["policy"]
-        name = ", ".join(parts) or str(core)
+        core = str(fields.get("core") or fields["policy"])
+        name = ", ".join(parts) or core
         groups.setdefault(name, []).append(run)
-        cores[name] = str(core)
+        where = [name for name in differ if name in fields and _of_env(name)]
+        short[name] = ", ".join([core, *(_label(name, fields[name]) for name in where)])
     for name, members in groups.items():
         _check_seeds(name, members)
-    if len(set(cores.values())) == len(cores):
-        return {cores[name]: members for name, members in groups.items()}
+    if len(set(short.values())) == len(short):
+        return {short[name]: members for name, members in groups.items()}
     return groups
+
+
+def _of_env(name: str) -> bool:
+    return name == "env" or name.startswith("env_kwargs.")
+
+
+def _place(name: str) -> tuple[bool, bool, str]:
+    return name != "core", not _of_env(name), name
 
 
 def _label(name: str, value: Any) -> str:
@@ -164,10 +190,10 @@ def _check_seeds(name: str, runs: Sequence[Run]) -> None:
 
 def default_metric(runs: Sequence[Run]) -> str:
     """Return the success rate where every run has one, else the mean return."""
-    for run in runs:
-        if not any(np.isfinite(table.get(SUCCESS, np.nan)).any() for table in tables(run)):
-            return "mean_return"
-    return SUCCESS
+    try:
+        return SUCCESS if len(having(runs, SUCCESS)) == len(runs) else "mean_return"
+    except ValueError:  # no run has one
+        return "mean_return"
 
 
 def compare(runs: Sequence[Run], metric: str, rng: np.random.Generator) -> list[Group]:

@@ -102,6 +102,9 @@ class TrainConfig:
         if self.core is None:
             object.__setattr__(self, "core", "gatel0rd")
         _checks.one_of("core", self.core, tuple(CORES))
+        if "selector" in self.policy_kwargs:
+            wanted = "nothing beside algo 'ppo', whose policies select no patches"
+            raise _checks.refuse("selector", wanted, self.policy_kwargs["selector"])
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields as JSON values."""

@@ -11,7 +11,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from iap_gym._files import replacing
-from iap_gym.baselines.experiments.comparison import Group
+from iap_gym.baselines.experiments.comparison import SUCCESS, Group
 from iap_gym.baselines.experiments.run import Run
 from iap_gym.baselines.experiments.statistics import FEWEST_SEEDS
 
@@ -32,8 +32,8 @@ def label(run: Run) -> str:
 def draw_curves(runs: Sequence[Run], path: str | os.PathLike[str]) -> None:
     """Draw the mean return in training over environment steps.
 
-    Of evolution strategies the best of the population is a thin line; of a single run with gates
-    their rate has an axis of its own.
+    Of evolution strategies the best of the population is a thin line. Of a single run, the rate of
+    open gates has an axis of its own, and the success rate of the evaluations a panel of its own.
 
     Args:
         runs: runs with metrics, drawn into one picture.
@@ -45,7 +45,10 @@ def draw_curves(runs: Sequence[Run], path: str | os.PathLike[str]) -> None:
     """
     if not runs:
         raise ValueError("runs: expected at least one run, got none")
+    evaluations = _successes(runs[0]) if len(runs) == 1 else None
     figure, axes = _figure()
+    if evaluations is not None:
+        _add_success(figure, axes, *evaluations)
     thin = ""
     for index, run in enumerate(runs):
         metrics = run.metrics()
@@ -62,6 +65,15 @@ def draw_curves(runs: Sequence[Run], path: str | os.PathLike[str]) -> None:
             second.set_ylim(bottom=0)
     axes.set_ylabel(f"mean return{thin} in training")
     _save(figure, path)
+
+
+def _successes(run: Run) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return timesteps and success rates of the evaluations in training, None without such."""
+    if not run.evaluations_file.is_file():
+        return None
+    table = run.evaluations()
+    rates = table.get(SUCCESS, np.full(1, np.nan))
+    return (table["timesteps"], rates) if np.isfinite(rates).any() else None
 
 
 def draw_comparison(groups: Sequence[Group], metric: str, path: str | os.PathLike[str]) -> None:
@@ -104,6 +116,20 @@ def _figure() -> tuple[Figure, Axes]:
     axes.set_xlabel("environment steps")
     axes.grid(alpha=0.3)
     return figure, axes
+
+
+def _add_success(figure: Figure, above: Axes, timesteps: np.ndarray, rates: np.ndarray) -> None:
+    figure.set_figheight(5.6)
+    both = figure.add_gridspec(2, 1, height_ratios=(5, 3))
+    above.set_subplotspec(both[0])
+    axes = figure.add_subplot(both[1], sharex=above)
+    axes.plot(timesteps, rates, color="C2", marker="o", markersize=3.5, linewidth=1.2)
+    axes.set_ylabel("success rate\nin evaluations")
+    axes.set_ylim(-0.04, 1.04)
+    axes.grid(alpha=0.3)
+    axes.set_xlabel(above.get_xlabel())
+    above.set_xlabel("")
+    above.tick_params(labelbottom=False)
 
 
 def _save(figure: Figure, path: str | os.PathLike[str], title: str | None = None) -> None:

@@ -118,10 +118,12 @@ def record(
         The return of each episode.
 
     Raises:
-        ValueError: an argument is wrong, or does not go with the algorithm of the run.
+        ValueError: an argument is wrong, or does not go with the algorithm of the run; or the
+            environment renders no images.
     """
     if scores and run.config().algo == "ppo":
         raise _checks.refuse("scores", "False, as a ppo agent selects no patches", scores)
+    _require_images(run, split)
     env = make_env(run.config(), split, render_mode="rgb_array")
     try:
         agent = load_agent(run, env, sampled)
@@ -171,6 +173,14 @@ def _memory(
     for _ in range(round(END_SECONDS * frame_rate(env))):
         write(last)
     return episode.total_reward
+
+
+def _require_images(run: Run, split: str | None) -> None:
+    # Asked without a render mode: with one, some environments refuse to be made, others warn.
+    env = make_env(run.config(), split)
+    env.close()
+    if "rgb_array" not in env.metadata.get("render_modes", ()):
+        raise ValueError(f"env: {run.config().env} renders no rgb_array images, so no film of it")
 
 
 def frame_rate(env: gymnasium.Env) -> float:

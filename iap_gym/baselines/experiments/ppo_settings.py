@@ -10,6 +10,7 @@ import math
 from typing import Any
 
 import sb3_contrib
+import torch
 from gymnasium import spaces
 from stable_baselines3.common.preprocessing import is_image_space
 from stable_baselines3.common.utils import LinearSchedule
@@ -36,6 +37,7 @@ SMALLEST_NUMBERS = {
     **{"gamma": 0.0, "gae_lambda": 0.0, "max_grad_norm": 0.0, "target_kl": 0.0},
     **{"ent_coef": -math.inf, "vf_coef": -math.inf},
 }
+DEVICES = ("cpu", "cuda", "mps")
 SWITCHES = ("normalize_advantage", "use_sde")
 MAY_BE_NONE = ("clip_range_vf", "target_kl")
 
@@ -88,6 +90,7 @@ def _check(kwargs: dict[str, Any]) -> None:
     for name in SCHEDULES:
         if name in kwargs:
             _schedule(name, kwargs[name])
+    check_device(kwargs["device"])
     if not isinstance(kwargs["normalize"], bool | dict):
         wanted = "True, False or the arguments of VecNormalize"
         raise _checks.refuse("normalize", wanted, kwargs["normalize"])
@@ -98,6 +101,29 @@ def _check(kwargs: dict[str, Any]) -> None:
             "divided by their standard deviation"
         )
         raise _checks.refuse("batch_size", wanted, batch)
+
+
+def check_device(device: Any) -> None:
+    """Refuse a device that torch does not know, or a GPU that is not there.
+
+    Stable-Baselines3 would take the CPU in its place, and say nothing.
+
+    Raises:
+        ValueError: it is one of these.
+    """
+    wanted = "'cpu', 'cuda', 'cuda:N' or 'auto'"
+    if device == "auto":
+        return
+    try:
+        found = torch.device(device)
+    except (RuntimeError, TypeError):
+        raise _checks.refuse("device", wanted, device) from None
+    if found.type not in DEVICES:
+        raise _checks.refuse("device", wanted, device)
+    count = torch.cuda.device_count()
+    if found.type == "cuda" and (found.index or 0) >= count:
+        wanted = f"one of this machine, where torch finds {count} GPUs"
+        raise _checks.refuse("device", wanted, device)
 
 
 def _defaults() -> dict[str, Any]:

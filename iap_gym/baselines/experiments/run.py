@@ -122,11 +122,17 @@ class Run:
 
 
 def rows_until(file: Path, timesteps: int) -> list[dict[str, str]]:
-    """Read the rows of a table as they are written, up to so many steps; no file is no row."""
+    """Read the rows of a table as they are written, up to so many steps; no file is no row.
+
+    Raises:
+        ValueError: the file is not a table of numbers.
+    """
     if not file.is_file():
         return []
-    with file.open(encoding="utf-8", newline="") as lines:
-        return [row for row in csv.DictReader(lines) if int(row["timesteps"]) <= timesteps]
+    try:
+        return [row for row in _read_rows(file) if int(row["timesteps"]) <= timesteps]
+    except (KeyError, ValueError) as error:
+        raise ValueError(f"{file}: expected a table of numbers, {error}") from None
 
 
 def _write_table(file: Path, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -139,12 +145,22 @@ def _write_table(file: Path, rows: Sequence[Mapping[str, Any]]) -> None:
     write_text(file, text.getvalue())
 
 
+def _read_rows(file: Path) -> list[dict[str, str]]:
+    with file.open(encoding="utf-8", newline="") as lines:
+        rows = list(csv.DictReader(lines))
+    if not rows:
+        raise ValueError("got no row")
+    for number, row in enumerate(rows, 1):
+        if None in row.values():
+            raise ValueError(f"row {number} ends before its last column")
+    return rows
+
+
 def _read_table(file: Path) -> dict[str, np.ndarray]:
     if not file.is_file():
         raise FileNotFoundError(f"{file.parent} has no {file.name} yet")
-    with file.open(encoding="utf-8", newline="") as lines:
-        rows = list(csv.DictReader(lines))
     try:
+        rows = _read_rows(file)
         return {name: np.array([float(row[name] or "nan") for row in rows]) for name in rows[0]}
-    except (IndexError, TypeError, ValueError) as error:
+    except ValueError as error:
         raise ValueError(f"{file}: expected a table of numbers, {error}") from None

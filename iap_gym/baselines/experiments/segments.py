@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -40,6 +42,9 @@ class Segments(BaseCallback):
     """Ends every update with its row, evaluation and checkpoint, and begins every segment.
 
     The rows come before the checkpoint: a run that is killed between the two writes them again.
+
+    Raises:
+        ValueError: the run's tables lack rows from before its checkpoint, or cannot be read.
     """
 
     def __init__(
@@ -53,7 +58,14 @@ class Segments(BaseCallback):
         self.saved = model.num_timesteps  # steps of the newest checkpoint
         self.rows: list[dict[str, Any]] = [*rows_until(run.metrics_file, self.saved)]
         self.evaluations: list[dict[str, Any]] = [*rows_until(run.evaluations_file, self.saved)]
-        self.updates = self.saved // (model.n_envs * model.n_steps)
+        size = model.n_envs * model.n_steps
+        self.updates = self.saved // size
+        steps = range(size, self.saved + 1, size)
+        _require_rows(run.metrics_file, self.rows, steps)
+        every = config.eval_every
+        if every is not None:
+            due = [step for step in steps if step // every > (step - size) // every]
+            _require_rows(run.evaluations_file, self.evaluations, due)
         self.episodes = 0  # that ended since the newest row
         self.begin: float | None = None  # of the update
 
@@ -157,6 +169,17 @@ class Segments(BaseCallback):
         )
         if model.use_sde:  # drawn by Stable-Baselines3 just before the segment began
             model.policy.reset_noise(env.num_envs)
+
+
+def _require_rows(file: Path, rows: Sequence[Mapping[str, Any]], steps: Sequence[int]) -> None:
+    """Refuse a table that has lost rows, as a history with gaps would pass for a whole one."""
+    found = {int(row["timesteps"]) for row in rows}
+    lost = [step for step in steps if step not in found]
+    if lost:
+        raise ValueError(
+            f"{file}: expected the rows of all steps up to the checkpoint's, but {len(lost)} of "
+            f"{len(steps)} are lost, the first at {lost[0]} steps"
+        )
 
 
 def _mean(numbers: list[Any]) -> float | None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
+from iap_gym import _checks
 from iap_gym.baselines.evolution import EvolutionStrategies
 from iap_gym.baselines.experiments.config import TrainConfig
 from iap_gym.baselines.experiments.progress import Progress
 from iap_gym.baselines.experiments.run import Run
+from iap_gym.baselines.minigrid import is_minigrid
 
 
 class Recorder:
@@ -67,6 +69,9 @@ def settle(config: TrainConfig) -> TrainConfig:
     Raises:
         ValueError: the environment, policy or algorithm refuses one.
     """
+    if is_minigrid(config.env):  # symbols and text, which no policy of es takes
+        wanted = "an environment for evolution strategies; MiniGrid's train with --algo ppo"
+        raise _checks.refuse("env", wanted, config.env)
     build(config).close()
     return config
 
@@ -76,6 +81,7 @@ def train(run: Run, bar: bool) -> None:
     config = run.config()
     if run.checkpoint_file.is_file():
         algorithm = EvolutionStrategies.load(run.checkpoint_file, **workers_of(config))
+        run.write_metrics(algorithm.history)  # whatever became of the file
     else:
         algorithm = build(config)
     try:

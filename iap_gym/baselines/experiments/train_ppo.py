@@ -27,7 +27,7 @@ from iap_gym.baselines.experiments.ppo_checkpoint import (
     load_statistics,
     save_weights,
 )
-from iap_gym.baselines.experiments.ppo_settings import arguments_of, fill_in
+from iap_gym.baselines.experiments.ppo_settings import arguments_of, check_device, fill_in
 from iap_gym.baselines.experiments.progress import Progress
 from iap_gym.baselines.experiments.run import Run
 from iap_gym.baselines.experiments.segments import Segments
@@ -97,11 +97,13 @@ def train(run: Run, bar: bool) -> None:
 
     Raises:
         RuntimeError: an observation is not finite; the newest checkpoint stays.
-        ValueError: the config is wrong, or the checkpoint is not one of it.
+        ValueError: the config is wrong, the checkpoint is not one of it, or a table lost rows.
     """
     config = run.config()
     found = run.checkpoint_file.is_file()
-    if not found:
+    if found:
+        check_device(config.algo_kwargs["device"])
+    else:
         config = settle(config)
         if config != run.config():
             run.write_config(config)

@@ -5,7 +5,11 @@ from iap_gym._optional import need
 need("baselines", "torch", "stable_baselines3", "sb3_contrib")
 
 from iap_gym.baselines.ppo.algorithm import RecurrentPPO  # noqa: E402
-from iap_gym.baselines.ppo.finite import NonFiniteObservationError  # noqa: E402
+from iap_gym.baselines.ppo.finite import (  # noqa: E402
+    NonFiniteError,
+    NonFiniteObservationError,
+    NonFiniteRewardError,
+)
 from iap_gym.baselines.ppo.initialization import row_normalized_  # noqa: E402
 from iap_gym.baselines.ppo.policies import (  # noqa: E402
     CnnCorePolicy,
@@ -19,7 +23,9 @@ __all__ = [
     "CorePolicy",
     "MlpCorePolicy",
     "MultiInputCorePolicy",
+    "NonFiniteError",
     "NonFiniteObservationError",
+    "NonFiniteRewardError",
     "RecurrentPPO",
     "row_normalized_",
 ]

@@ -21,9 +21,13 @@ from iap_gym import _checks, _files, _optional
 from iap_gym.baselines.minigrid import is_minigrid
 from iap_gym.baselines.ppo.buffers import TruncatedDictRolloutBuffer, TruncatedRolloutBuffer
 from iap_gym.baselines.ppo.finite import (
-    NonFiniteObservationError,
+    FiniteRewards,
+    NonFiniteError,
+    NonFiniteRewardError,
+    bad_rewards,
     bad_rows,
     describe,
+    name_of,
     require_finite,
 )
 from iap_gym.baselines.ppo.policies import (
@@ -32,6 +36,7 @@ from iap_gym.baselines.ppo.policies import (
     MlpCorePolicy,
     MultiInputCorePolicy,
 )
+from iap_gym.baselines.ppo.settings import check_schedule, check_settings
 from iap_gym.recurrent import gate_penalty as penalty_of
 from iap_gym.wrappers.text import DropTextObservation, has_text
 
@@ -56,8 +61,8 @@ class RecurrentPPO(sb3_contrib.RecurrentPPO):
         gate_penalty: λ >= 0; without effect on cores that have no gates.
         bptt: most steps of a sequence in an update; None is as long as they come.
         core_kwargs: options of the core, such as ``{"num_layers": 2}``.
-        stopped_path: where the model is saved if an observation in training is not finite; .zip is
-            added if missing; None does not save.
+        stopped_path: where the model is saved if an observation or a reward in training is not
+            finite; .zip is added if missing; None does not save.
         **kwargs: those of sb3-contrib's, ``learning_rate`` to ``device``; ``policy_kwargs`` are
             those of ``CorePolicy``.
 
@@ -120,6 +125,19 @@ class RecurrentPPO(sb3_contrib.RecurrentPPO):
         self.gate_penalty = _checks.real("gate_penalty", self.gate_penalty, 0.0)
         if self.bptt is not None:
             self.bptt = _checks.integer("bptt", self.bptt, 1)
+        check_settings(
+            n_steps=self.n_steps,
+            n_envs=self.n_envs,
+            batch_size=self.batch_size,
+            n_epochs=self.n_epochs,
+            gamma=self.gamma,
+            gae_lambda=self.gae_lambda,
+            normalize_advantage=self.normalize_advantage,
+        )
+        check_schedule("learning_rate", self.learning_rate)
+        check_schedule("clip_range", self.clip_range, exclusive=True)
+        if self.clip_range_vf is not None:
+            check_schedule("clip_range_vf", self.clip_range_vf, exclusive=True)
         given = self.policy_kwargs
         ours = {name: getattr(self, name) for name in ("core", "core_sharing", "core_kwargs")}
         for name in ours.keys() & given.keys():
@@ -151,6 +169,10 @@ class RecurrentPPO(sb3_contrib.RecurrentPPO):
             if last is not None and infos[row].get("TimeLimit.truncated", False):
                 require_finite(self.policy.obs_to_tensor(last)[0], names=[row])
 
+    def collect_rollouts(self, env: VecEnv, *arguments: Any, **options: Any) -> bool:
+        """Fill the buffer; sb3-contrib's, which stops at a reward that is not finite."""
+        return super().collect_rollouts(FiniteRewards(env), *arguments, **options)
+
     def learn(
         self: Self,
         total_timesteps: int,
@@ -165,6 +187,7 @@ class RecurrentPPO(sb3_contrib.RecurrentPPO):
         Raises:
             NonFiniteObservationError: an observation holds NaN or infinity. The model, whose
                 weights have not seen it, is saved to ``stopped_path`` first.
+            NonFiniteRewardError: the same of a reward.
         """
         try:
             return super().learn(
@@ -175,29 +198,41 @@ class RecurrentPPO(sb3_contrib.RecurrentPPO):
                 reset_num_timesteps,
                 progress_bar,
             )
-        except NonFiniteObservationError as error:
+        except NonFiniteError as error:
+            if error.in_predict:  # of a callback that evaluates, not of the training
+                raise
             raise self._stopped(error) from error
 
-    def _stopped(self, error: NonFiniteObservationError) -> NonFiniteObservationError:
-        """Save the model, and say where, and when the observation came."""
-        rows = error.rows
-        if self._vec_normalize_env is not None:
-            # One bad observation has spoilt the running mean, and with it all others.
-            original: Any = self._vec_normalize_env.get_original_obs()
+    def _stopped(self, error: NonFiniteError) -> NonFiniteError:
+        """Save the model, and say where, and when the number came."""
+        rows, normalized = error.rows, self._vec_normalize_env
+        of_reward = isinstance(error, NonFiniteRewardError)
+        if of_reward:
+            self.num_timesteps += self.n_envs  # counted after a step only
+        # One bad number spoils the running mean of VecNormalize, and with it all others.
+        if normalized is not None and of_reward:
+            rows = bad_rewards(normalized.get_original_reward()) or rows
+        elif normalized is not None:
+            original: Any = normalized.get_original_obs()
             rows = bad_rows(original if error.key is None else original[error.key]) or rows
         taken = (self.num_timesteps - self._num_timesteps_at_start) // self.n_envs
         step = (taken - 1) % self.n_steps + 1 if taken else 0
+        what = "reward" if of_reward else name_of(error.key)
         message = (
-            f"{describe(rows, error.key)} at step {step} of the rollout, after "
+            f"{describe(what, rows)} at step {step} of the rollout, after "
             f"{self.num_timesteps} steps in all"
         )
         if self.stopped_path is not None:
-            path = Path(self.stopped_path)
-            path = path if path.suffix == ".zip" else path.with_name(path.name + ".zip")
-            with _files.replacing(path) as temporary:
-                self.save(temporary)
-            message += f"; the model is saved in {path}"
-        return NonFiniteObservationError(message, rows, error.key)
+            try:
+                path = Path(self.stopped_path)
+                path = path if path.suffix == ".zip" else path.with_name(path.name + ".zip")
+                with _files.replacing(path) as temporary:
+                    self.save(temporary)
+            except Exception as failure:  # whatever it is, it must not hide why training stopped
+                message += f"; the model could not be saved: {type(failure).__name__}: {failure}"
+            else:
+                message += f"; the model is saved in {path}"
+        return type(error)(message, rows, error.key)
 
     def train(self) -> None:
         """Update the policy on the rollout: sb3-contrib's ``train`` with the penalty on gates."""

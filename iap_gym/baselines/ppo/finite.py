@@ -1,4 +1,4 @@
-"""Observations that are not finite end a training before they get into the weights."""
+"""Observations and rewards that are not finite end a training before they reach the weights."""
 
 from __future__ import annotations
 
@@ -8,16 +8,20 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from stable_baselines3.common.vec_env import VecEnvWrapper
 from torch import Tensor
 
 
-class NonFiniteObservationError(ValueError):
-    """An observation holds NaN or infinity.
+class NonFiniteError(ValueError):
+    """An observation or a reward is NaN or infinite.
 
     Attributes:
         rows: indices of the observations, in training of the environments.
-        key: of the Dict observation; None for other spaces.
+        key: of the Dict observation; None for other spaces and for rewards.
+        in_predict: whether ``predict`` was called with it.
     """
+
+    in_predict = False
 
     def __init__(self, message: str, rows: list[int], key: str | None = None) -> None:
         super().__init__(message)
@@ -27,6 +31,34 @@ class NonFiniteObservationError(ValueError):
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle with all arguments."""
         return type(self), (str(self), self.rows, self.key)
+
+
+class NonFiniteObservationError(NonFiniteError):
+    """An observation holds NaN or infinity."""
+
+
+class NonFiniteRewardError(NonFiniteError):
+    """A reward is NaN or infinite."""
+
+
+class FiniteRewards(VecEnvWrapper):
+    """Checks the rewards of every step; the rest goes through."""
+
+    def reset(self) -> Any:
+        """Reset; see SB3."""
+        return self.venv.reset()
+
+    def step_wait(self) -> Any:
+        """Step; see SB3.
+
+        Raises:
+            NonFiniteRewardError: a reward is no number that float32 has.
+        """
+        result = self.venv.step_wait()
+        rows = bad_rewards(result[1])
+        if rows:
+            raise NonFiniteRewardError(describe("reward", rows), rows)
+        return result
 
 
 def require_finite(
@@ -48,7 +80,7 @@ def require_finite(
             rows = bad_rows(batch.detach().cpu().numpy())
             if rows:
                 rows = rows if names is None else [names[row] for row in rows]
-                raise NonFiniteObservationError(describe(rows, key), rows, key)
+                raise NonFiniteObservationError(describe(name_of(key), rows), rows, key)
 
 
 def bad_rows(batch: NDArray[Any]) -> list[int]:
@@ -57,8 +89,17 @@ def bad_rows(batch: NDArray[Any]) -> list[int]:
     return np.flatnonzero(~finite).tolist()
 
 
-def describe(rows: list[int], key: str | None) -> str:
+def bad_rewards(rewards: NDArray[Any]) -> list[int]:
+    """Return the indices of the rewards that are not finite in float32, as buffers store them."""
+    return np.flatnonzero(~(np.abs(rewards) <= np.finfo(np.float32).max)).tolist()
+
+
+def name_of(key: str | None) -> str:
+    """Return what an error calls an observation, or its part of a Dict."""
+    return "observation" if key is None else f"observation[{key!r}]"
+
+
+def describe(what: str, rows: list[int]) -> str:
     """Say what was wanted and what came."""
-    where = "observation" if key is None else f"observation[{key!r}]"
     numbers = ", ".join(str(row) for row in rows)
-    return f"{where}: expected finite numbers, got NaN or infinity from environment {numbers}"
+    return f"{what}: expected finite numbers, got NaN or infinity from environment {numbers}"

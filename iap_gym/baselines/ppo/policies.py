@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 import json
+import operator
+from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple
 
 import torch
@@ -23,11 +25,11 @@ from torch import Tensor, nn
 
 from iap_gym import _checks
 from iap_gym.baselines.minigrid import MiniGridFeatures, is_small_view
-from iap_gym.baselines.ppo.finite import require_finite
+from iap_gym.baselines.ppo.finite import NonFiniteObservationError, require_finite
 from iap_gym.baselines.ppo.initialization import row_normalized_
 from iap_gym.baselines.ppo.named_classes import named_class
 from iap_gym.baselines.ppo.states import StatePair, run_core
-from iap_gym.recurrent import CORES, Core, make_core
+from iap_gym.recurrent import CORES, Core, GateL0RD, GateL0RDCore, make_core
 
 SHARINGS = ("shared", "separate")
 # Arguments of sb3-contrib's policies that have another name here.
@@ -39,8 +41,10 @@ _REPLACED = {
     "enable_critic_lstm": "core_sharing",
 }
 _OURS = {"hidden_size", "row_normalized_init"}
-# What a checkpoint must share with the policy that it is loaded into.
+# What a checkpoint must share with the policy that it is loaded into, besides the core's options.
 _IDENTITY = ("core", "core_sharing", "hidden_size")
+# Options of cores that change how the same function is computed or trained.
+_NO_IDENTITY = {"backend", "gate_noise"}
 
 
 class _Latents(NamedTuple):
@@ -103,10 +107,15 @@ class CorePolicy(RecurrentActorCriticPolicy):
         for name in kwargs.keys() - known:
             wanted = _REPLACED.get(name, f"names among {', '.join(sorted(known | _OURS))}")
             raise _checks.refuse("policy_kwargs", wanted, name)
+        core_kwargs = {} if core_kwargs is None else core_kwargs
+        _checks.instance("core_kwargs", core_kwargs, Mapping, "a dict of options of the core")
+        if "hidden_size" in core_kwargs:
+            wanted = "options of the core alone; hidden_size belongs in policy_kwargs"
+            raise _checks.refuse("core_kwargs", wanted, core_kwargs)
         self._core_arguments: dict[str, Any] = {
             "core": _checks.one_of("core", core, CORES),
             "core_sharing": _checks.one_of("core_sharing", core_sharing, SHARINGS),
-            "core_kwargs": dict(core_kwargs or {}),
+            "core_kwargs": dict(core_kwargs),
             "hidden_size": _checks.integer("hidden_size", hidden_size, 1),
             "row_normalized_init": _checks.boolean("row_normalized_init", row_normalized_init),
         }
@@ -295,6 +304,7 @@ class CorePolicy(RecurrentActorCriticPolicy):
 
         Raises:
             ValueError: a state, or ``episode_start``, of another shape.
+            NonFiniteObservationError: an observation holds NaN or infinity.
         """
         if state is not None and not (isinstance(state, (tuple, list)) and len(state) == 2):
             raise _checks.refuse("state", "two arrays, as predict returns them", type(state))
@@ -307,6 +317,11 @@ class CorePolicy(RecurrentActorCriticPolicy):
         episode_starts: Tensor,
         deterministic: bool = False,
     ) -> tuple[Tensor, tuple[Tensor, ...]]:
+        try:
+            require_finite(observation)
+        except NonFiniteObservationError as error:
+            error.in_predict = True
+            raise
         first = observation if isinstance(observation, Tensor) else next(iter(observation.values()))
         layers, _, size = self.lstm_hidden_state_shape
         shape = (layers, len(first), size)
@@ -326,7 +341,7 @@ class CorePolicy(RecurrentActorCriticPolicy):
 
     def get_extra_state(self) -> Tensor:
         """Return which core this is, for the ``state_dict``: JSON in UTF-8, as uint8."""
-        text = json.dumps({name: self._core_arguments[name] for name in _IDENTITY})
+        text = json.dumps(self._identity(), default=operator.methodcaller("item"))
         return torch.tensor(list(text.encode()), dtype=torch.uint8)
 
     def set_extra_state(self, state: Tensor) -> None:
@@ -336,10 +351,27 @@ class CorePolicy(RecurrentActorCriticPolicy):
             ValueError: the ``state_dict`` is of a policy with another core; names what differs.
         """
         saved = json.loads(bytes(state.tolist()))
-        for name in _IDENTITY:
-            if saved[name] != self._core_arguments[name]:
-                wanted = f"weights of a policy with {name}={self._core_arguments[name]!r}"
+        mine = json.loads(bytes(self.get_extra_state().tolist()))
+        for name, value in mine.items():
+            # A checkpoint may be older than an option.
+            if saved.get(name, value) != value:
+                wanted = f"weights of a policy with {name}={value!r}"
                 raise _checks.refuse(name, wanted, saved[name])
+
+    def _identity(self) -> dict[str, Any]:
+        arguments = self._core_arguments
+        core = CORES[arguments["core"]]
+        owner = GateL0RD if core is GateL0RDCore else core
+        # An option that is left out is the same as its default given.
+        options = {
+            name: parameter.default
+            for name, parameter in inspect.signature(owner).parameters.items()
+            if parameter.default is not inspect.Parameter.empty
+        } | arguments["core_kwargs"]
+        if "output_size" in options:
+            options["output_size"] = self.actor_core.output_size
+        kept = {name: options[name] for name in sorted(options.keys() - _NO_IDENTITY)}
+        return {name: arguments[name] for name in _IDENTITY} | kept
 
 
 class MlpCorePolicy(CorePolicy):
