@@ -115,9 +115,7 @@ def _allocate(recipe: Recipe, sequences: int) -> dict[str, Array]:
     return {name: np.empty((sequences, *shape), np.float32) for name, shape in shapes.items()}
 
 
-def _generators(
-    recipe: Recipe, split: str, seed: int, pool: int
-) -> Iterator[np.random.Generator]:
+def _generators(recipe: Recipe, split: str, seed: int, pool: int) -> Iterator[np.random.Generator]:
     """Yield the generator of each chunk of a pool; no other data set or split has the same."""
     place = (NAMES.index(recipe.name), SPLITS.index(split), pool)
     for chunk in itertools.count():

@@ -15,6 +15,10 @@ from iap_gym.data import file
 Array = NDArray[np.float32]
 
 ARRAYS = ("observations", "actions", "rewards", "info")
+HEADER = (
+    *("dataset", "env", "variant", "split", "seed", "sequences", "steps", "command", "versions"),
+    *("categories", "pools", "columns"),
+)
 
 
 class Batch(NamedTuple):
@@ -25,7 +29,7 @@ class Batch(NamedTuple):
     rewards: Array  # (T, B)
     info: Array  # (T + 1, B, K)
     category: NDArray[np.int64]  # (B,)
-    index: NDArray[np.int64]  # (B,), of the sequences in the data set
+    sequence: NDArray[np.int64]  # (B,), which of the data set
 
 
 class SequenceDataset:
@@ -37,8 +41,9 @@ class SequenceDataset:
         rewards: float32 (N, T), of the action.
         info: float32 (N, T + 1, K), flags of the states, 0 or 1.
         header: what the file says of itself: ``dataset``, ``env``, ``variant``, ``split``,
-            ``seed``, ``command``, ``versions``, ``categories``, ``pools`` (rollouts tried,
-            accepted and kept), ``columns`` (the names of O, A and K numbers), ``sha256``.
+            ``seed``, ``sequences``, ``steps``, ``command``, ``versions``, ``categories``,
+            ``pools`` (rollouts tried, accepted and kept), ``columns`` (names of the O, A and K
+            numbers), and ``sha256``.
 
     Args:
         header: as above.
@@ -59,8 +64,8 @@ class SequenceDataset:
                 "rewards": (n, states - 1),
                 "info": (n, states, len(columns["info"])),
             }
-            whole = shapes == wanted and len(arrays) == len(wanted) and states > 1
-            whole = whole and n > 0 and n % len(header["categories"]) == 0
+            whole = shapes == wanted and len(arrays) == len(wanted) and set(HEADER) <= set(header)
+            whole = whole and n > 0 and states > 1 and n % len(header["categories"]) == 0
         except (KeyError, TypeError, ValueError, ZeroDivisionError):
             whole = False
         if not whole:
@@ -127,14 +132,14 @@ class SequenceDataset:
         order = rng.permuted(order, axis=1)
         each = batch_size // kinds
         for start in range(0, order.shape[1] - each + 1, each):
-            yield self._batch(order[:, start : start + each].T.reshape(-1))
+            yield self._batch(order[:, start : start + each].reshape(-1))
 
-    def _batch(self, index: NDArray[np.int64]) -> Batch:
-        time_first = (
-            np.ascontiguousarray(array[index].swapaxes(0, 1), np.float32)
-            for array in self.arrays.values()
+    def _batch(self, rows: NDArray[np.int64]) -> Batch:
+        observations, actions, rewards, info = (
+            np.ascontiguousarray(array[rows].swapaxes(0, 1)) for array in self.arrays.values()
         )
-        return Batch(*time_first, index % len(self.categories), index)
+        kinds = rows % len(self.categories)
+        return Batch(observations, actions, rewards, info, kinds, rows)
 
 
 def load(path: str | os.PathLike[str]) -> SequenceDataset:

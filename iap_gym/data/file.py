@@ -56,7 +56,7 @@ def write(
         begin, end = end, end + block.nbytes
         table[name] = {"dtype": "F32", "shape": block.shape, "data_offsets": [begin, end]}
     ours = {**header, "format": FORMAT, "version": VERSION}
-    ours["sha256"] = _checksum(ours, blocks)
+    ours["sha256"] = checksum_of(ours, blocks)
     text = json.dumps({"__metadata__": {_KEY: json.dumps(ours)}, **table}).encode()
     text += b" " * (-(8 + len(text)) % _ALIGNMENT)
     with replacing(path) as temporary, temporary.open("wb") as file:
@@ -75,6 +75,8 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Array]
         FileNotFoundError: there is no file.
         DataFileError: it is truncated, of another version, or no data set.
     """
+    if Path(path).is_dir():
+        raise DataFileError(f"{path} is a folder, and a data set is a file")
     size = Path(path).stat().st_size
     with Path(path).open("rb") as file:
         start = file.read(9)
@@ -105,7 +107,7 @@ def verify(path: str | os.PathLike[str]) -> None:
         DataFileError: something is not what was written, or as ``read``.
     """
     header, arrays = read(path)
-    found = _checksum(header, arrays)
+    found = checksum_of(header, arrays)
     if found != header["sha256"]:
         raise DataFileError(
             f"{path} is damaged: its sha256 is {found}, and its header says {header['sha256']}"
@@ -144,7 +146,7 @@ def _parse(
     return header, table
 
 
-def _checksum(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> str:
+def checksum_of(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> str:
     """Return the sha256 of a header without its checksum, and of the arrays in their order."""
     rest = {key: value for key, value in header.items() if key != "sha256"}
     checksum = hashlib.sha256(json.dumps(rest, sort_keys=True).encode())
@@ -153,5 +155,5 @@ def _checksum(header: Mapping[str, Any], arrays: Mapping[str, Array]) -> str:
     return checksum.hexdigest()
 
 
-def _bytes_of(block: Array) -> NDArray[np.uint8]:
-    return block.reshape(-1).view(np.uint8)
+def _bytes_of(block: Array) -> memoryview:
+    return block.reshape(-1).view(np.uint8).data

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import tempfile
-from importlib import metadata
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 import iap_gym
 from iap_gym import _checks
@@ -66,7 +67,7 @@ def make_dataset(
             f"iap-gym data make {name} --split {split} --seed {seed} --variant {variant} "
             f"--sequences {sequences}"
         ),
-        "versions": {"iap_gym": iap_gym.__version__, "numpy": metadata.version("numpy")},
+        "versions": versions(),
         "categories": list(recipe.categories),
         "pools": {pool: count._asdict() for pool, count in counts.items()},
         "columns": {
@@ -77,6 +78,11 @@ def make_dataset(
     }
     file.write(path, arrays, header)
     return load(path)
+
+
+def versions() -> dict[str, str]:
+    """Return the versions that a data set depends on."""
+    return {"iap_gym": iap_gym.__version__, "numpy": np.__version__}
 
 
 def sequences_wanted(recipe: Recipe, split: str, sequences: int | None) -> int:

@@ -151,10 +151,11 @@ def _billiard(variant: str) -> Recipe:
 def _robot(name: str, variant: str) -> Recipe:
     """Half of the sequences with control, half without.
 
-    The published generator takes an action after the 50th state, whose outcome is not stored but
-    counts: control may come with it.
+    The published generator took a 50th action whose outcome was not stored, but counted: "code".
+    In "paper" the half is one of what is stored.
     """
     world = RobotRemoteControl(variant)
+    last = ROBOT_STEPS if variant == "code" else ROBOT_STEPS - 1
 
     def policy(rng: np.random.Generator, n: int) -> Policy:
         if name == "rrc-time":
@@ -162,7 +163,7 @@ def _robot(name: str, variant: str) -> Recipe:
         return uniform_actions(rng, world.action_size)
 
     def pool(kind: str, wanted: bool) -> Pool:
-        return Pool(kind, world, policy, (Condition(ROBOT_STEPS, "controlled", wanted),))
+        return Pool(kind, world, policy, (Condition(last, "controlled", wanted),))
 
     return Recipe(
         name=name,
