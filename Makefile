@@ -52,6 +52,8 @@ format: setup
 bench: setup
 	$(BIN)/python benchmarks/distracting.py
 	$(BIN)/python benchmarks/attention.py
+	$(BIN)/python benchmarks/planar.py
+	$(BIN)/python benchmarks/planar_data.py
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info runs/demo

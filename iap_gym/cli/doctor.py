@@ -31,6 +31,8 @@ PACKAGES = {
     "tqdm": "baselines",
     "box2d": "carracing",
     "pygame-ce": "carracing",
+    "minari": "data",
+    "h5py": "data",
 }
 
 
