@@ -54,6 +54,8 @@ bench: setup
 	$(BIN)/python benchmarks/attention.py
 	$(BIN)/python benchmarks/recurrent.py
 	$(BIN)/python benchmarks/ppo.py
+	$(BIN)/python benchmarks/planar.py
+	$(BIN)/python benchmarks/planar_data.py
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info runs/demo

@@ -15,10 +15,11 @@ class EnvEntry:
     id: str
     family: str  # ids of one family share code, settings and a page of the docs
     entry_point: str  # "module:callable", imported when the environment is made
-    extra: str  # the extra of iap-gym that brings what it needs
+    extra: str | None  # of iap-gym, that brings what it needs; None: it needs nothing more
     max_episode_steps: int
     kwargs: dict[str, Any] = field(default_factory=dict[str, Any])
     representative: bool = False  # the one of its family that the quick tests make
+    vector_entry_point: str | None = None  # of a vector environment of its own
 
 
 # (domain, task) of dm_control.suite.ALL_TASKS without lqr, which has no time limit.
@@ -95,7 +96,26 @@ def _distracting_control() -> tuple[EnvEntry, ...]:
     )
 
 
-ENTRIES: tuple[EnvEntry, ...] = _distracting_control()
+# World and steps of an episode.
+PLANAR_WORLDS: dict[str, int] = {"BilliardBall": 50, "RobotRemoteControl": 50, "Shepherd": 100}
+
+
+def _planar() -> tuple[EnvEntry, ...]:
+    return tuple(
+        EnvEntry(
+            id=f"iap_gym/{world}-v0",
+            family="planar",
+            entry_point=f"iap_gym.envs.planar:{world}Env",
+            extra=None,
+            max_episode_steps=steps,
+            representative=world == "Shepherd",
+            vector_entry_point=f"iap_gym.envs.planar:{world}VectorEnv",
+        )
+        for world, steps in PLANAR_WORLDS.items()
+    )
+
+
+ENTRIES: tuple[EnvEntry, ...] = _distracting_control() + _planar()
 
 
 @dataclass(frozen=True)
@@ -138,4 +158,5 @@ def register_all() -> None:
                 entry_point=entry.entry_point,
                 max_episode_steps=entry.max_episode_steps,
                 kwargs=dict(entry.kwargs),
+                vector_entry_point=entry.vector_entry_point,
             )

@@ -4,10 +4,12 @@ import gymnasium
 import pytest
 
 import iap_gym  # noqa: F401
-from iap_gym.registry import DISTRACTING_TASKS, ENTRIES, camel_case, register_all
+from iap_gym.registry import DISTRACTING_TASKS, ENTRIES, PLANAR_WORLDS, camel_case, register_all
 from iap_gym.testing import ENV_CHECKS
 
-REPRESENTATIVES = [entry.id for entry in ENTRIES if entry.representative]
+# What makes a quick environment of each family.
+SMALL = {"distracting_control": {"height": 48, "width": 64}, "planar": {}}
+REPRESENTATIVES = [entry for entry in ENTRIES if entry.representative]
 
 
 def test_distracting_tasks_are_those_of_the_suite_without_lqr():
@@ -37,6 +39,18 @@ def test_ids_are_unique_and_every_family_has_one_representative():
     assert sorted(entry.family for entry in ENTRIES if entry.representative) == sorted(families)
 
 
+def test_planar_ids_have_vector_environments_of_their_own_with_the_length_of_the_id():
+    lengths = {"BilliardBall": 50, "RobotRemoteControl": 50, "Shepherd": 100}
+    assert lengths == PLANAR_WORLDS
+    for world, steps in lengths.items():
+        env = gymnasium.make_vec(f"iap_gym/{world}-v0", num_envs=2)  # the default, where there is
+        assert type(env).__name__ == f"{world}VectorEnv"
+        assert env.unwrapped.max_episode_steps == steps
+    assert {entry.id for entry in ENTRIES if entry.vector_entry_point} == {
+        f"iap_gym/{world}-v0" for world in lengths
+    }
+
+
 def test_registering_twice_changes_nothing():
     before = dict(gymnasium.registry)
     register_all()
@@ -57,13 +71,13 @@ def test_prefix_form_makes_an_environment_without_our_import():
 
 
 @pytest.mark.parametrize("check", ENV_CHECKS.values(), ids=ENV_CHECKS)
-@pytest.mark.parametrize("env_id", REPRESENTATIVES)
-def test_contract_on_one_id_per_family(env_id, check):
-    check(lambda: gymnasium.make(env_id, height=48, width=64))
+@pytest.mark.parametrize("entry", REPRESENTATIVES, ids=lambda entry: entry.id)
+def test_contract_on_one_id_per_family(entry, check):
+    check(lambda: gymnasium.make(entry.id, **SMALL[entry.family]))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.id)
 def test_contract_on_every_id(entry):
     for check in ENV_CHECKS.values():
-        check(lambda: gymnasium.make(entry.id, height=48, width=64))
+        check(lambda: gymnasium.make(entry.id, **SMALL[entry.family]))

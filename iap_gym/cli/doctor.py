@@ -33,6 +33,8 @@ PACKAGES = {
     "pygame-ce": "carracing",
     "minigrid": "minigrid",
     "rl_zoo3": "zoo",
+    "minari": "data",
+    "h5py": "data",
 }
 
 

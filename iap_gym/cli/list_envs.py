@@ -17,8 +17,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--family", choices=families, help="only these")
 
 
-def installed(extra: str) -> bool:
-    """Whether an extra of iap-gym is installed."""
+def installed(extra: str | None) -> bool:
+    """Whether an extra of iap-gym is installed; None, for what needs no extra, always is."""
+    if extra is None:
+        return True
     try:
         metadata.version(MARKS[extra])
     except metadata.PackageNotFoundError:

@@ -23,9 +23,8 @@ COMMANDS = {
     "watch": ("watch", "film a trained agent with what it attends to"),
     "plot": ("plot", "training curves of one run or several"),
     "reproduce": ("reproduce", "figures of the papers, computed anew"),
+    "data": ("data", "make, look at and exchange the data sets of the planar worlds"),
 }
-# Named so that they are refused by name: a typing error and a missing feature read differently.
-LATER = {"data": "data sets"}
 
 OK, FAILURE, BAD_ARGUMENTS = 0, 1, 2
 
@@ -45,8 +44,6 @@ def build_parser() -> Parser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, (_, text) in COMMANDS.items():
         commands.add_parser(name, help=text, add_help=False)
-    for name, text in LATER.items():
-        commands.add_parser(name, help=f"{text} (not available yet)", add_help=False)
     return parser
 
 
@@ -87,8 +84,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(name: str, words: Sequence[str]) -> int:
-    if name in LATER:
-        raise ValueError(f"not available yet ({LATER[name]})")
     module_name, text = COMMANDS[name]
     # Ids of "module:id" may live where the user stands, as with python -m.
     if os.getcwd() not in sys.path:

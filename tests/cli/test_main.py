@@ -121,11 +121,6 @@ def test_module_that_is_not_there_is_a_bad_argument(capsys):
     assert "--env: expected module:id with a module" in capsys.readouterr().err
 
 
-def test_later_commands_are_refused_by_name(capsys):
-    assert cli.main(["data", "make"]) == 2
-    assert "data: not available yet" in capsys.readouterr().err
-
-
 def test_doctor_is_healthy_here_and_names_what_it_found(capsys):
     assert cli.main(["doctor"]) == 0
     out = capsys.readouterr().out

@@ -19,6 +19,7 @@ from iap_gym import _checks
 from iap_gym.baselines import RecurrentPPO, presets
 from iap_gym.baselines.experiments.config import TrainConfig
 from iap_gym.baselines.minigrid import is_minigrid
+from iap_gym.baselines.ppo.settings import check_minibatches
 
 # Said by the config elsewhere, or by the run folder.
 NOT_ALGO_KWARGS = (
@@ -94,13 +95,8 @@ def _check(kwargs: dict[str, Any]) -> None:
     if not isinstance(kwargs["normalize"], bool | dict):
         wanted = "True, False or the arguments of VecNormalize"
         raise _checks.refuse("normalize", wanted, kwargs["normalize"])
-    steps, batch = kwargs["n_steps"] * kwargs["n_envs"], kwargs["batch_size"]
-    if kwargs["normalize_advantage"] and 1 in (steps, batch, steps % batch):
-        wanted = (
-            f"minibatches of at least 2 of the {steps} steps of an update, whose advantages are "
-            "divided by their standard deviation"
-        )
-        raise _checks.refuse("batch_size", wanted, batch)
+    if kwargs["normalize_advantage"]:
+        check_minibatches(kwargs["n_steps"] * kwargs["n_envs"], kwargs["batch_size"])
 
 
 def check_device(device: Any) -> None:

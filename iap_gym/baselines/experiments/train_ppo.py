@@ -33,7 +33,7 @@ from iap_gym.baselines.experiments.run import Run
 from iap_gym.baselines.experiments.segments import Segments
 from iap_gym.baselines.experiments.threads import one_thread
 from iap_gym.baselines.experiments.vector import make_single, make_vector
-from iap_gym.baselines.ppo import NonFiniteObservationError
+from iap_gym.baselines.ppo import NonFiniteError
 
 
 def build(config: TrainConfig, env: VecEnv) -> RecurrentPPO:
@@ -96,7 +96,7 @@ def train(run: Run, bar: bool) -> None:
     """Train to the config's total of steps, from the newest checkpoint if there is one.
 
     Raises:
-        RuntimeError: an observation is not finite; the newest checkpoint stays.
+        RuntimeError: an observation or a reward is not finite; the newest checkpoint stays.
         ValueError: the config is wrong, the checkpoint is not one of it, or a table lost rows.
     """
     config = run.config()
@@ -123,5 +123,5 @@ def _learn(model: RecurrentPPO, steps: int, segments: Segments) -> None:
     model._last_obs = np.empty(0)
     try:
         model.learn(steps, callback=segments, log_interval=None, reset_num_timesteps=False)  # type: ignore[arg-type]
-    except NonFiniteObservationError as error:
+    except NonFiniteError as error:
         raise RuntimeError(f"{error}; the checkpoint of step {segments.saved} stays") from error

@@ -1,0 +1,174 @@
+"""``iap-gym data``: make, look at and exchange the data sets of the planar worlds."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from iap_gym.cli.arguments import at_least
+from iap_gym.data import from_minari, load, make_dataset, to_minari
+from iap_gym.data.file import SUFFIX, verify
+from iap_gym.data.making import check_target, sequences_wanted
+from iap_gym.data.recipes import NAMES, SPLITS, make_recipe
+from iap_gym.data.summary import pool_table, summary
+from iap_gym.envs.planar.world import VARIANTS
+
+BAR = 30  # characters
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the four actions."""
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+
+    make = actions.add_parser("make", help="collect a published data set anew")
+    make.add_argument("name", metavar="NAME", choices=NAMES, help=", ".join(NAMES))
+    make.add_argument("--split", choices=(*SPLITS, "all"), default="all", help="(%(default)s)")
+    make.add_argument("--seed", type=at_least(0), default=0, help="(%(default)s)")
+    make.add_argument("--variant", choices=VARIANTS, default="code", help="(%(default)s)")
+    make.add_argument(
+        "--sequences", type=at_least(1), help="of each split; default: as many as were published"
+    )
+    make.add_argument(
+        "--out",
+        type=Path,
+        default=Path("data"),
+        help=f"a folder, or for one split a file (…{SUFFIX}); default: %(default)s",
+    )
+    _add_writing(make)
+
+    info = actions.add_parser("info", help="header, ranges and events of a data set")
+    info.add_argument("file", metavar="FILE")
+    info.add_argument("--verify", action="store_true", help="compare the checksum first")
+
+    to = actions.add_parser("to-minari", help="write a data set into Minari's folder")
+    to.add_argument("file", metavar="FILE")
+    to.add_argument("--id", required=True, help="for Minari: name-v0 or namespace/name-v0")
+    to.add_argument("--no-progress", action="store_true", help="no progress bar")
+
+    back = actions.add_parser("from-minari", help="write a data set of Minari's folder into a file")
+    back.add_argument("id", metavar="ID", help="Minari's: name-v0 or namespace/name-v0")
+    back.add_argument("--out", type=Path, required=True, metavar="FILE", help=f"…{SUFFIX}")
+    _add_writing(back)
+
+
+def _add_writing(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--force", action="store_true", help="replace files that are there")
+    parser.add_argument("--no-progress", action="store_true", help="no progress bar")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Do what was asked."""
+    action = {"make": make, "info": info, "to-minari": export, "from-minari": bring}
+    return action[arguments.action](arguments)
+
+
+def make(arguments: argparse.Namespace) -> int:
+    """Collect one split or all, each into a file."""
+    name, variant = arguments.name, arguments.variant
+    splits = SPLITS if arguments.split == "all" else (arguments.split,)
+    recipe = make_recipe(name, variant)
+    for split in splits:
+        sequences_wanted(recipe, split, arguments.sequences)
+    files = target_files(arguments.out, name, variant, splits)
+    for file in files:  # all are looked at before the first is made
+        check_target(file, overwrite=arguments.force)
+    for split, file in zip(splits, files, strict=True):
+        begin = time.monotonic()
+        with Bar(f"{name} {split}", shown=not arguments.no_progress) as bar:
+            dataset = make_dataset(
+                name,
+                file,
+                split,
+                arguments.seed,
+                variant,
+                arguments.sequences,
+                overwrite=arguments.force,
+                progress=bar,
+            )
+        size = file.stat().st_size / 1e6
+        seconds = time.monotonic() - begin
+        print(f"{file}: {len(dataset):,} sequences, {size:.1f} MB, {seconds:.1f} s")
+        print(*pool_table(dataset), sep="\n", flush=True)
+    return 0
+
+
+def target_files(out: Path, name: str, variant: str, splits: tuple[str, ...]) -> list[Path]:
+    """Return the file of each split: ``out``, or files in it.
+
+    Raises:
+        ValueError: one file for several splits, or a file where a folder is meant.
+    """
+    if out.suffix == SUFFIX and not out.is_dir():
+        if len(splits) > 1:
+            raise ValueError(f"--out: expected a folder for {', '.join(splits)}, got {out}")
+        return [out]
+    if out.exists() and not out.is_dir():
+        raise ValueError(f"--out: expected a folder or a name that ends with {SUFFIX}, got {out}")
+    stem = name if variant == VARIANTS[0] else f"{name}-{variant}"
+    return [out / f"{stem}-{split}{SUFFIX}" for split in splits]
+
+
+def info(arguments: argparse.Namespace) -> int:
+    """Print what a data set holds."""
+    dataset = load(arguments.file)
+    if arguments.verify:
+        verify(arguments.file)
+    print(*summary(dataset), sep="\n")
+    if arguments.verify:
+        print("\nthe checksum is right")
+    return 0
+
+
+def export(arguments: argparse.Namespace) -> int:
+    """Write a data set into Minari's folder."""
+    dataset = load(arguments.file)
+    verify(arguments.file)  # what is damaged goes no farther
+    with Bar(arguments.id, shown=not arguments.no_progress) as bar:
+        written = to_minari(dataset, arguments.id, bar)
+    print(f"{written.id}: {written.total_episodes:,} episodes in {written.storage.data_path}")
+    return 0
+
+
+def bring(arguments: argparse.Namespace) -> int:
+    """Write a data set of Minari's folder into a file."""
+    with Bar(arguments.id, shown=not arguments.no_progress) as bar:
+        dataset = from_minari(arguments.id, arguments.out, overwrite=arguments.force, progress=bar)
+    print(f"{arguments.out}: {len(dataset):,} sequences of {dataset.steps} steps")
+    return 0
+
+
+class Bar:
+    """A line on a terminal that shows how far the work is; elsewhere nothing.
+
+    Args:
+        name: of the work.
+        shown: False for nothing anywhere.
+    """
+
+    def __init__(self, name: str, *, shown: bool = True) -> None:
+        self._name = name
+        self._shown = shown and sys.stderr.isatty()
+        self._percent = -1
+
+    def __enter__(self) -> Bar:
+        """Begin."""
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        """Wipe the line, whether the work is done or was stopped."""
+        if self._shown and self._percent >= 0:
+            sys.stderr.write("\r\033[K")
+            sys.stderr.flush()
+
+    def __call__(self, done: int, total: int) -> None:
+        """Show that ``done`` of ``total`` is done."""
+        percent = 100 * done // total
+        if not self._shown or percent == self._percent:
+            return
+        self._percent = percent
+        filled = "#" * (BAR * done // total)
+        sys.stderr.write(f"\r{self._name} [{filled:<{BAR}}] {percent:3d} %")
+        sys.stderr.flush()
