@@ -11,6 +11,7 @@ from gymnasium.error import ResetNeeded
 
 import iap_gym
 from iap_gym.envs.planar import BilliardBall, RobotRemoteControl, Shepherd
+from iap_gym.envs.planar.policies import roll_out, uniform_actions
 from iap_gym.envs.planar.world import VARIANTS
 from iap_gym.registry import PLANAR_WORLDS
 from iap_gym.testing import check_env
@@ -239,3 +240,15 @@ def test_stepping_changes_none_of_its_arguments():
             np.testing.assert_array_equal(action, before[1])
             for one, two in zip(first, world.step(state, action), strict=True):
                 np.testing.assert_array_equal(one, two)
+
+
+@world_names
+def test_whole_rollouts_are_observed_as_their_steps_are(name):
+    world, rng = WORLDS[name](), np.random.default_rng(0)
+    state = world.initial(rng.random((7, world.num_draws)))
+    size = sum(SPACES[name][1].shape)  # none for Discrete
+    states, _ = roll_out(world, state, uniform_actions(rng, size), steps=90)
+    np.testing.assert_array_equal(world.observe(states), np.stack(list(map(world.observe, states))))
+    each = [world.read_events(step) for step in states]
+    for event, flags in world.read_events(states).items():
+        np.testing.assert_array_equal(flags, np.stack([events[event] for events in each]))

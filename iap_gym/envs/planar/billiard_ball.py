@@ -114,7 +114,7 @@ class BilliardBall(World):
 
     def observe(self, state: Array) -> NDArray[np.float32]:
         """Return where the balls are."""
-        return (state[:, _PLACE] / HALF).astype(np.float32, order="C")
+        return (state[..., _PLACE] / HALF).astype(np.float32, order="C")
 
     def _fly(self, state: Array, time: float) -> Array:
         """Return states after a flight without drag for ``time``, through every event.

@@ -87,4 +87,4 @@ class RobotRemoteControl(World):
 
     def observe(self, state: Array) -> NDArray[np.float32]:
         """Return where agent and robot are."""
-        return state[:, :4].astype(np.float32, order="C")
+        return state[..., :4].astype(np.float32, order="C")

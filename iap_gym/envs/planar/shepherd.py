@@ -155,10 +155,10 @@ class Shepherd(World):
 
     def observe(self, state: Array) -> NDArray[np.float32]:
         """Return agent, cage, sheep and wall; a fixed place for a hidden sheep."""
-        seen = state[:, :_SEEN] - _MIDDLE
+        seen = state[..., :_SEEN] - _MIDDLE
         seen *= _SCALE
         observation = seen.astype(np.float32, order="C")
-        hidden = state[:, _HIDDEN] > 0.5
+        hidden = state[..., _HIDDEN] > 0.5
         if hidden.any():
             observation[hidden, _SHEEP] = HIDDEN_SEEN[self.variant]
         return observation

@@ -80,11 +80,11 @@ class World(abc.ABC):
 
     @abc.abstractmethod
     def observe(self, state: Array) -> NDArray[np.float32]:
-        """Return the observations (n, D) of states (n, S), C-contiguous."""
+        """Return the observations (..., D) of states (..., S), C-contiguous."""
 
     def read_events(self, state: Array) -> dict[str, Flags]:
-        """Return each event's flags (n,) in states (n, S)."""
-        return {name: state[:, index] > 0.5 for name, index in self.events.items()}
+        """Return each event's flags (...) in states (..., S)."""
+        return {name: state[..., index] > 0.5 for name, index in self.events.items()}
 
     def checked_state(self, state: Any, shape: tuple[int, ...]) -> Array:
         """Return a copy of a state from outside, or of several.
