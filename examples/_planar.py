@@ -21,7 +21,9 @@ from stable_baselines3.common.vec_env import VecMonitor
 from iap_gym._files import replacing, write_text
 from iap_gym.baselines.experiments.evaluate import FIRST_SEED, Evaluation, table
 from iap_gym.baselines.vector_env import VectorEnvAdapter
+from iap_gym.cli.arguments import at_least
 from iap_gym.envs.planar.policies import Policy
+from iap_gym.recurrent import CORES
 
 NUM_WORLDS = 512  # side by side in training
 PPO_KWARGS: dict[str, Any] = {"n_steps": 50, "batch_size": 5120, "n_epochs": 5}
@@ -38,11 +40,16 @@ def make_parser(description: str | None, core: str, steps: int) -> argparse.Argu
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--steps", type=int, default=steps, help="environment steps of training")
-    parser.add_argument("--seed", type=int, default=0, help="of training")
-    parser.add_argument("--episodes", type=int, default=100, help="of the evaluation")
     parser.add_argument(
-        "--core", default=core, help="gatel0rd, lstm, gru, ...; none: PPO without memory"
+        "--steps", type=at_least(1), default=steps, help="environment steps of training"
+    )
+    parser.add_argument("--seed", type=at_least(0), default=0, help="of training")
+    parser.add_argument("--episodes", type=at_least(1), default=100, help="of the evaluation")
+    parser.add_argument(
+        "--core",
+        choices=(NO_CORE, *CORES),
+        default=core,
+        help="of RecurrentPPO; none: PPO without memory; default %(default)s",
     )
     parser.add_argument("--out", type=Path, help="folder for the model and its result")
     return parser
