@@ -12,13 +12,8 @@ factors folded into their weights. That each selects what it should is checked f
 from __future__ import annotations
 
 import argparse
-import ctypes
-import importlib.metadata
 import json
 import os
-import platform
-import sys
-import time
 import tracemalloc
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -26,12 +21,12 @@ from typing import Any
 
 import numpy as np
 import torch
+from _common import circumstances, keep_freed_memory, shortest
 from numpy.typing import NDArray
 from skimage import data, transform
 from torch import Tensor
 from torch.nn import functional
 
-import iap_gym
 from iap_gym import _files
 from iap_gym.attention import HybridFeatures, PatchSelector
 
@@ -142,26 +137,6 @@ def verify(image: NDArray[np.uint8], ways: dict[str, Callable[[], Tensor]]) -> N
             raise RuntimeError(f"{name} selects patches whose scores differ by {error:.1e}")
 
 
-def shortest(
-    ways: dict[str, Callable[[], Tensor]], rounds: int, seconds: float
-) -> tuple[dict[str, float], dict[str, int]]:
-    """Run all in turn for ``seconds`` each, at least twice, round after round; seconds and runs."""
-    best = dict.fromkeys(ways, float("inf"))
-    runs = dict.fromkeys(ways, 0)
-    for _ in range(rounds):
-        for name, way in ways.items():
-            now = begin = time.perf_counter()
-            done = 0
-            while done < 2 or now < begin + seconds:
-                start = time.perf_counter()
-                way()
-                now = time.perf_counter()
-                best[name] = min(best[name], now - start)
-                done += 1
-            runs[name] += done
-    return best, runs
-
-
 def growth(rounds: int, seconds: float) -> dict[str, Any]:
     """Measure time and memory, without the picture, of both kernels at patch 1."""
     ways: dict[str, Callable[[], Tensor]] = {}
@@ -228,24 +203,6 @@ def plot(result: dict[str, Any], path: Path) -> None:
         figure.savefig(temporary, dpi=100)
 
 
-def keep_freed_memory() -> None:
-    """Let glibc reuse large blocks; rivals that allocate many would wait for the kernel's pages."""
-    mmap_threshold, trim_threshold = -3, -1  # of mallopt
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
-    if mallopt is not None:
-        mallopt(mmap_threshold, 32 * 2**20)
-        mallopt(trim_threshold, 2**30)
-
-
-def processor() -> str:
-    """Return the name of the processor where Linux tells."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return platform.machine()
-    return next((line.split(": ")[1] for line in lines if line.startswith("model name")), "unknown")
-
-
 def main() -> None:
     """Measure, print the ratios, and write what is asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -281,21 +238,13 @@ def main() -> None:
         ratios[f"{ours} / {rival}"] = ratio = fastest / times[ours]
         print(f"{ours} is {ratio:.1f} x as fast as {rival} (asked {asked}, aim {aim})")
     result = {
-        "command": " ".join(["python", *sys.argv]),
         "milliseconds": {name: round(1e3 * value, 4) for name, value in times.items()},
         "runs": runs,
         "times_as_fast": {name: round(value, 2) for name, value in ratios.items()},
         "asked": {f"{ours} / {rival}": asked for ours, rival, asked, _ in ASKED},
         "aim": {f"{ours} / {rival}": aim for ours, rival, _, aim in ASKED},
         "growth": growth(options.rounds, options.seconds / 4),
-        "versions": {
-            name: importlib.metadata.version(name)
-            for name in ("torch", "numba", "llvmlite", "numpy")
-        }
-        | {"iap_gym": iap_gym.__version__, "python": platform.python_version()},
-        "machine": f"{processor()}, {os.cpu_count()} CPUs, 1 thread used",
-        "load_average_before_and_after": [round(load, 2), round(os.getloadavg()[0], 2)],
-    }
+    } | circumstances(("torch", "numba", "llvmlite", "numpy"), load)
     for kernel in selectors:
         for quantity in ("time", "memory"):
             print(kernel, quantity, result["growth"][kernel][quantity])

@@ -6,9 +6,27 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
+from iap_gym.baselines.experiments.config import TrainConfig
+from iap_gym.baselines.experiments.run import Run
+from iap_gym.baselines.experiments.train import train
 from tests.baselines.ppo_envs import CueEnv, RandomEnv
 
 HERE = "tests.baselines.run_envs"
+
+
+def hardly_trained(path, max_steps):
+    """A run of one update on MiniGrid, whose episodes end after ``max_steps``."""
+    config = TrainConfig(
+        env="MiniGrid-Empty-5x5-v0",
+        algo="ppo",
+        total_timesteps=64,
+        env_kwargs={"max_steps": max_steps},
+        policy_kwargs={"hidden_size": 8},
+        algo_kwargs={"n_envs": 2, "n_steps": 32, "batch_size": 32, "n_epochs": 1},
+    )
+    run = Run.create(path, config)
+    train(run)
+    return run
 
 
 class Recall(CueEnv):

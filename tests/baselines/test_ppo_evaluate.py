@@ -22,24 +22,14 @@ from iap_gym.baselines.experiments.play import Task
 from iap_gym.baselines.experiments.report import evaluation_notes, write_report
 from iap_gym.baselines.experiments.run import Run
 from iap_gym.baselines.experiments.train import train
-from tests.baselines.run_envs import HERE
+from tests.baselines.run_envs import HERE, hardly_trained
 
 pytest.importorskip("minigrid")
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    config = TrainConfig(
-        env="MiniGrid-Empty-5x5-v0",
-        algo="ppo",
-        total_timesteps=64,
-        env_kwargs={"max_steps": 40},
-        policy_kwargs={"hidden_size": 8},
-        algo_kwargs={"n_envs": 2, "n_steps": 32, "batch_size": 32, "n_epochs": 1},
-    )
-    run = Run.create(tmp_path_factory.mktemp("runs") / "empty", config)
-    train(run)
-    return run
+    return hardly_trained(tmp_path_factory.mktemp("runs") / "empty", max_steps=40)
 
 
 @pytest.fixture(scope="module")

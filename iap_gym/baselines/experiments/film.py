@@ -159,13 +159,13 @@ def _attention(
 def _memory(
     env: gymnasium.Env, agent: RecurrentAgent, seed: int, write: Callable[[np.ndarray], None]
 ) -> float:
+    from iap_gym.baselines.evolution.evaluation import one_torch_thread
     from iap_gym.baselines.experiments.memory_scene import MemoryScene
     from iap_gym.baselines.experiments.periodic import own_randomness
-    from iap_gym.baselines.experiments.threads import one_thread
 
     drawn = MemoryScene(agent, env)
     steps = itertools.count()
-    with one_thread(), own_randomness(seed, agent.policy.device):
+    with one_torch_thread(), own_randomness(seed, agent.policy.device):
         episode = run_episode(
             env, agent, seed, watch=lambda _, total: write(drawn.draw(next(steps), total))
         )

@@ -97,12 +97,12 @@ class Task:
         return known if len(known) == len(found) else None
 
     def _play_together(self, seeds: Sequence[int]) -> Played:
+        from iap_gym.baselines.evolution.evaluation import one_torch_thread
         from iap_gym.baselines.experiments.periodic import evaluate_policy_batch
         from iap_gym.baselines.experiments.ppo_checkpoint import load_checkpoint, load_statistics
-        from iap_gym.baselines.experiments.threads import one_thread
 
         run = Run.open(self.path)
-        with one_thread():
+        with one_torch_thread():
             played = evaluate_policy_batch(
                 load_checkpoint(run.checkpoint_file, run.config()).policy,
                 functools.partial(_make, self),

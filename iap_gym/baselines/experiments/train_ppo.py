@@ -21,6 +21,7 @@ from stable_baselines3.common.logger import Logger
 from stable_baselines3.common.vec_env import VecEnv, VecNormalize
 
 from iap_gym.baselines import RecurrentPPO
+from iap_gym.baselines.evolution.evaluation import one_torch_thread
 from iap_gym.baselines.experiments.config import TrainConfig
 from iap_gym.baselines.experiments.ppo_checkpoint import (
     load_checkpoint,
@@ -31,7 +32,6 @@ from iap_gym.baselines.experiments.ppo_settings import arguments_of, check_devic
 from iap_gym.baselines.experiments.progress import Progress
 from iap_gym.baselines.experiments.run import Run
 from iap_gym.baselines.experiments.segments import Segments
-from iap_gym.baselines.experiments.threads import one_thread
 from iap_gym.baselines.experiments.vector import make_single, make_vector
 from iap_gym.baselines.ppo import NonFiniteError
 
@@ -108,7 +108,7 @@ def train(run: Run, bar: bool) -> None:
         if config != run.config():
             run.write_config(config)
     statistics = load_statistics(run.checkpoint_file) if found else None
-    with one_thread(), _environments(config, statistics) as env:
+    with one_torch_thread(), _environments(config, statistics) as env:
         model = load_checkpoint(run.checkpoint_file, config, env) if found else build(config, env)
         remaining = config.total_timesteps - model.num_timesteps
         if remaining > 0:

@@ -24,6 +24,7 @@ import torch
 from iap_gym.attention import PatchSelector
 from iap_gym.attention.backends import compiled_calls
 from iap_gym.attention.selector import COMPILED_KERNELS
+from iap_gym.baselines.evolution.evaluation import one_torch_thread
 from iap_gym.baselines.experiments.reproduce.kernels_compared import COMPARED, Compared
 from iap_gym.baselines.experiments.reproduce.output import (
     COLORS,
@@ -144,12 +145,8 @@ def reproduce(out: Path, budget: str, workers: int) -> Outcome:
     """Measure and draw into the folder ``out``; always in this process."""
     del workers
     chosen = BUDGETS[budget]
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
+    with one_torch_thread():
         panels = [measure(scene, chosen) for scene in chosen.scenes]
-    finally:
-        torch.set_num_threads(threads)
     rows = [row for panel in panels for row in panel]
     content = {
         "budget": budget, "threads": 1, "torch": torch.__version__,
