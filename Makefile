@@ -56,6 +56,8 @@ bench: setup
 	$(BIN)/python benchmarks/ppo.py
 	$(BIN)/python benchmarks/planar.py
 	$(BIN)/python benchmarks/planar_data.py
+	$(BIN)/python benchmarks/raycast.py
+	$(BIN)/python benchmarks/quadruped.py
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info runs/demo

@@ -1,22 +1,36 @@
-"""Settings of published agents, each as arguments of the algorithm that trains it.
+"""Settings of agents, as arguments of the algorithm that trains them or of a whole training run.
 
-``attention_agent`` is for ``EvolutionStrategies``, ``minigrid`` for ``RecurrentPPO``. Both return
-JSON values, a fresh copy with every call, and leave the environment to the caller.
+``attention_agent`` is for ``EvolutionStrategies``, ``minigrid`` for ``RecurrentPPO``: published
+agents, which leave the environment to the caller. ``training`` gives the settings of a run of
+``iap-gym train --preset NAME``. All return JSON values, a fresh copy with every call.
 """
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from iap_gym import _checks
+from iap_gym.baselines.quadruped.stages import STAGES
+
+PRESETS = STAGES  # by name, each a function without arguments
 
 IMAGE_SIZE, PATCH_SIZE, STRIDE, CHANNELS = 96, 7, 4, 3
 PATCH_DIM, D_QK, SELECTED, HIDDEN = PATCH_SIZE**2 * CHANNELS, 4, 10, 16
 
 MINIGRID_ENVS = 16  # side by side, what `minigrid` is meant for: procs in train_fc.py
+
+
+def training(name: str) -> dict[str, Any]:
+    """Return the fields of ``iap_gym.baselines.experiments.config.TrainConfig`` of a preset.
+
+    Raises:
+        ValueError: there is no preset of that name.
+    """
+    return copy.deepcopy(PRESETS[_checks.one_of("preset", name, PRESETS)]())
 
 
 def attention_agent() -> dict[str, Any]:

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from iap_gym.baselines.presets import PRESETS
 from iap_gym.cli.arguments import add_pairs, at_least, pairs
 
 if TYPE_CHECKING:
@@ -18,14 +19,19 @@ if TYPE_CHECKING:
 # What a run that goes on takes from its own config; None and [] say that it was not given.
 FIXED = (
     *("env", "algo", "core", "policy", "seed", "n_envs", "checkpoint_every"),
-    *("eval_every", "eval_episodes", "eval_deterministic", "run"),
+    *("eval_every", "eval_episodes", "eval_deterministic", "run", "preset", "start_from"),
 )
-FIXED_PAIRS = ("env_kwargs", "selector", "policy_kwargs", "algo_kwargs")
+FIXED_PAIRS = ("env_kwargs", "selector", "policy_kwargs", "algo_kwargs", "eval_env_kwargs")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the subcommand."""
     parser.add_argument("--env", help="id of the environment")
+    parser.add_argument(
+        "--preset",
+        metavar="NAME",
+        help="settings by name, which the other options change: " + ", ".join(PRESETS),
+    )
     parser.add_argument(
         "--algo",
         choices=("es", "ppo"),
@@ -33,14 +39,33 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--policy",
-        help="es: LinearPolicy (default), MlpPolicy, LstmPolicy; ppo: MlpCorePolicy, CnnCorePolicy "
-        "or MultiInputCorePolicy, by default what suits the observations",
+        help="es: LinearPolicy (default), MlpPolicy, LstmPolicy, CnnPolicy, HierarchicalPolicy; "
+        "ppo: MlpCorePolicy, CnnCorePolicy or MultiInputCorePolicy, by default what suits the "
+        "observations",
     )
     parser.add_argument(
         "--timesteps", type=at_least(1), help="environment steps in all; default 1,000,000"
     )
     parser.add_argument("--seed", type=at_least(0), help="default 0")
     parser.add_argument("--workers", type=at_least(1), help="processes; the result is the same")
+    parser.add_argument(
+        "--eval-every",
+        type=at_least(1),
+        metavar="STEPS",
+        help="play a fixed set of episodes after so many steps, and at the end; es then keeps the "
+        "best generation; default never",
+    )
+    parser.add_argument(
+        "--eval-episodes", type=at_least(1), metavar="N", help="episodes of the set; default 100"
+    )
+    es = parser.add_argument_group("with --algo es")
+    es.add_argument(
+        "--start-from",
+        nargs="+",
+        metavar="RUN",
+        help="begin with the weights of a run, or of files of it; high=RUN low=RUN for the levels "
+        "of a hierarchy, one or both",
+    )
     ppo = parser.add_argument_group("with --algo ppo")
     ppo.add_argument("--core", help="gatel0rd (default), lstm, gru, elman or clockwork")
     ppo.add_argument(
@@ -53,21 +78,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="save, and begin the episodes anew, after so many updates; default 20",
     )
     ppo.add_argument(
-        "--eval-every",
-        type=at_least(1),
-        metavar="STEPS",
-        help="play a fixed set of episodes after so many steps, and at the end; default never",
-    )
-    ppo.add_argument(
-        "--eval-episodes", type=at_least(1), metavar="N", help="episodes of the set; default 100"
-    )
-    ppo.add_argument(
         "--eval-deterministic",
         action="store_true",
         default=None,
         help="take the most probable actions in them instead of sampled ones",
     )
     add_pairs(parser, "--env-kwargs", "arguments of the environment, such as height=64")
+    add_pairs(parser, "--eval-env-kwargs", "those that differ in evaluations, es only")
     add_pairs(parser, "--selector", "arguments of the PatchSelector, such as patch_size=4")
     add_pairs(parser, "--policy-kwargs", "other arguments of the policy, such as hidden_size=16")
     add_pairs(parser, "--algo-kwargs", "arguments of the algorithm, such as population_size=32")
@@ -101,7 +118,12 @@ def summary(folder: Run) -> str:
     steps, count = int(metrics["timesteps"][-1]), len(metrics["timesteps"])
     if folder.config().algo == "es":
         mean = metrics["mean_return"][-1]
-        return f"{steps} steps in {count} generations; mean return of the last {mean:.1f}"
+        text = f"{steps} steps in {count} generations; mean return of the last {mean:.1f}"
+        if folder.evaluations_file.is_file():
+            played = folder.evaluations()
+            best, episodes = played["mean_return"].max(), played["episodes"][-1]
+            text += f"; best in {episodes:.0f} episodes {best:.2f}"
+        return text
     mean = metrics["mean_return"][-1]
     reached = "no episode ended yet" if math.isnan(mean) else f"mean return {mean:.3g}"
     text = f"{steps} steps in {count} updates; {reached}"
@@ -160,14 +182,14 @@ def created(arguments: argparse.Namespace) -> Run:
     from iap_gym.baselines.experiments.config import TrainConfig
     from iap_gym.baselines.experiments.run import Run
     from iap_gym.baselines.experiments.train import settle
+    from iap_gym.baselines.presets import training
 
-    if not arguments.env:
+    fields: dict[str, Any] = training(arguments.preset) if arguments.preset else {}
+    env = arguments.env or fields.pop("env", None)
+    if not env:
         raise ValueError("--env: expected the id of an environment (see iap-gym list), got nothing")
-    for name in ("eval_episodes", "eval_deterministic"):
-        if getattr(arguments, name) is not None and arguments.eval_every is None:
-            option = f"--{name.replace('_', '-')}"
-            raise ValueError(f"{option}: expected --eval-every STEPS beside it, got nothing")
     given: dict[str, Any] = {
+        "env": env,
         "algo": arguments.algo,
         "policy": arguments.policy,
         "core": arguments.core,
@@ -178,7 +200,13 @@ def created(arguments: argparse.Namespace) -> Run:
         "eval_every": arguments.eval_every,
         "eval_episodes": arguments.eval_episodes,
         "eval_sampled": False if arguments.eval_deterministic else None,
+        "start_from": parts(arguments.start_from),
     }
+    fields |= {name: value for name, value in given.items() if value is not None}
+    for name in ("eval_episodes", "eval_deterministic"):
+        if getattr(arguments, name) is not None and fields.get("eval_every") is None:
+            option = f"--{name.replace('_', '-')}"
+            raise ValueError(f"{option}: expected --eval-every STEPS beside it, got nothing")
     algo_kwargs = pairs("--algo-kwargs", arguments.algo_kwargs)
     if arguments.n_envs is not None:
         if "n_envs" in algo_kwargs:
@@ -188,14 +216,16 @@ def created(arguments: argparse.Namespace) -> Run:
     if arguments.selector:
         if "selector" in policy_kwargs:
             raise ValueError("--policy-kwargs: expected no selector beside --selector, got both")
-        policy_kwargs["selector"] = pairs("--selector", arguments.selector)
-    config = TrainConfig(
-        env=arguments.env,
-        env_kwargs=pairs("--env-kwargs", arguments.env_kwargs),
-        policy_kwargs=policy_kwargs,
-        algo_kwargs=algo_kwargs,
-        **{name: value for name, value in given.items() if value is not None},
-    )
+        preset = fields.get("policy_kwargs", {}).get("selector", {})
+        policy_kwargs["selector"] = {**preset, **pairs("--selector", arguments.selector)}
+    changes = {
+        "env_kwargs": pairs("--env-kwargs", arguments.env_kwargs),
+        "eval_env_kwargs": pairs("--eval-env-kwargs", arguments.eval_env_kwargs),
+        "policy_kwargs": policy_kwargs,
+        "algo_kwargs": algo_kwargs,
+    }
+    fields |= {name: {**fields.get(name, {}), **values} for name, values in changes.items()}
+    config = TrainConfig(**fields)
     try:
         config = settle(config)  # a wrong argument is refused before a folder is made
     except TypeError as error:  # what Python says of a keyword that a function does not take
@@ -207,10 +237,28 @@ def created(arguments: argparse.Namespace) -> Run:
         raise ValueError(
             f"--env: expected module:id with a module that can be imported, got {config.env!r}"
         ) from error
-    return Run.create(arguments.run or default_folder(arguments.env), config)
+    return Run.create(arguments.run or default_folder(arguments.preset or env), config)
 
 
-def default_folder(env_id: str) -> Path:
-    """Name a new run folder after the environment and the time."""
-    name = re.sub(r"\W+", "-", env_id.rpartition("/")[2])
+def parts(words: list[str] | None) -> str | dict[str, str] | None:
+    """Read what --start-from was given: one path, or a path for each named level.
+
+    Raises:
+        ValueError: neither.
+    """
+    if words is None:
+        return None
+    found = [re.fullmatch(r"(high|low)=(.+)", word) for word in words]
+    if not any(found) and len(words) == 1:
+        return words[0]
+    levels = {match[1]: match[2] for match in found if match}
+    if len(levels) < len(words):
+        wanted = "one RUN, or high=RUN and low=RUN, each once"
+        raise ValueError(f"--start-from: expected {wanted}, got {' '.join(words)}")
+    return levels
+
+
+def default_folder(name: str) -> Path:
+    """Name a new run folder after the preset or the environment, and the time."""
+    name = re.sub(r"\W+", "-", name.rpartition("/")[2])
     return Path("runs") / f"{name}-{time.strftime('%Y%m%d-%H%M%S')}"

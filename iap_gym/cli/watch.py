@@ -1,4 +1,7 @@
-"""``iap-gym watch``: film a trained agent with what it attends to, or remembers."""
+"""``iap-gym watch``: film a trained agent with what it attends to, or remembers.
+
+Of a robot its ways are drawn too, from above.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the subcommand."""
     add_run(parser)
     add_split(parser)
-    parser.add_argument("--out", help="the film, an mp4 file; default: film.mp4 of the run")
+    parser.add_argument(
+        "--out",
+        help="the film, an mp4 file; default: film.mp4 of the run; "
+        "a robot's ways, from above, go to path.png of the run, or beside the film",
+    )
     parser.add_argument("--episodes", type=at_least(1), default=1, help="(%(default)s)")
     parser.add_argument(
         "--scores", action="store_true", help="also the scores of all patches as a heat map"

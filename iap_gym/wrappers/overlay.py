@@ -73,6 +73,15 @@ def _boxes(
     ]
 
 
+def observed_region(env: gymnasium.Env, frame: np.ndarray) -> tuple[slice, slice]:
+    """Return the rows and columns of a rendered frame that show what the agent sees.
+
+    They are what the environment says as ``inset``; all of them where it says nothing.
+    """
+    region = getattr(env.unwrapped, "inset", None)
+    return (slice(0, frame.shape[0]), slice(0, frame.shape[1])) if region is None else region
+
+
 def _check_tint(color: Any, alpha: Any) -> tuple[np.ndarray, float]:
     if isinstance(color, str) or not isinstance(color, (Sequence, np.ndarray)) or len(color) != 3:
         raise _checks.refuse("color", "three integers (red, green, blue)", color)
@@ -85,6 +94,9 @@ def _check_tint(color: Any, alpha: Any) -> tuple[np.ndarray, float]:
 
 class AttentionOverlay(gymnasium.Wrapper, RecordConstructorArgs):
     """Marks the patches selected for the last observation in what ``render`` returns.
+
+    Where that shows the observation in a corner only, the patches are marked there (see
+    ``observed_region``).
 
     Args:
         env: has an ``IAPObservation`` somewhere inside, and the render mode "rgb_array".
@@ -113,7 +125,12 @@ class AttentionOverlay(gymnasium.Wrapper, RecordConstructorArgs):
         indices = self._attention.last_indices
         if indices is None:
             return frame
-        return mark_patches(frame, self._attention.selector, indices, self._color, self._alpha)
+        region = observed_region(self.env, frame)
+        frame = frame.copy()
+        frame[region] = mark_patches(
+            frame[region], self._attention.selector, indices, self._color, self._alpha
+        )
+        return frame
 
 
 def _find_attention(env: gymnasium.Env) -> IAPObservation:

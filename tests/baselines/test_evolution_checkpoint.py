@@ -163,6 +163,18 @@ def test_foreign_contents_are_refused(trained, tmp_path, name, change, message):
         EvolutionStrategies.load(target)
 
 
+def test_files_from_before_a_setting_have_its_default(trained, tmp_path):
+    def older(content):
+        data = json.loads(content)
+        del data["config"]["decay"]
+        return json.dumps(data)
+
+    rewrite(trained[1], tmp_path / "older.zip", "config.json", older)
+    again = EvolutionStrategies.load(tmp_path / "older")
+    assert again.config == trained[0].config
+    np.testing.assert_array_equal(again.get_vector(), trained[0].get_vector())
+
+
 def test_failed_writes_leave_the_old_file(trained, tmp_path, monkeypatch):
     es, _ = trained
     path = es.save(tmp_path / "model")

@@ -156,6 +156,15 @@ def test_bounded_boxes_use_tanh_and_unbounded_ones_are_linear():
     np.testing.assert_allclose(head(logits), expected, rtol=1e-6)
 
 
+def test_clipped_boxes_are_linear_up_to_their_bounds():
+    low, high = np.array([2.0, -np.inf, -1.0]), np.array([4.0, np.inf, 1.0])
+    head = make_head(spaces.Box(low, high, dtype=np.float64), squash="clip")
+    logits = np.array([[0.5, 7.0, -3.0], [-1.5, -7.0, 0.25]], np.float32)
+    np.testing.assert_allclose(head(logits), [[3.5, 7, -1], [2, -7, 0.25]])
+    with pytest.raises(ValueError, match="^squash: expected one of 'tanh', 'clip', got 'relu'"):
+        make_head(spaces.Discrete(3), squash="relu")
+
+
 def test_discrete_heads_take_the_largest_logits():
     logits = np.array([[0.0, 2.0, 1.0, 3.0, -1.0]], np.float32)
     assert make_head(spaces.Discrete(5, start=10))(logits).tolist() == [13]

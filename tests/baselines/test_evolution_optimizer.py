@@ -51,22 +51,26 @@ def test_pair_advantages_of_failed_candidates():
 
 
 @pytest.mark.parametrize("shaping", ["population", "pairs"])
-def test_update_equals_the_printed_equations(shaping):
-    n, pairs, sigma, alpha, decay = 5, 4, 0.3, 0.07, 0.02
+@pytest.mark.parametrize("decay", [1.0, 0.8])
+def test_update_equals_the_printed_equations(shaping, decay):
+    n, pairs, first_sigma, first_alpha, pull = 5, 4, 0.3, 0.07, 0.02
     center, scale = rng(1).normal(size=n), rng(2).uniform(0.1, 2.0, size=n)
     optimizer = EvolutionOptimizer(
         center,
         rng(3),
         population_size=2 * pairs,
-        sigma=sigma,
-        learning_rate=alpha,
-        weight_decay=decay,
+        sigma=first_sigma,
+        learning_rate=first_alpha,
+        decay=decay,
+        weight_decay=pull,
         scale=scale,
         shaping=shaping,
     )
     noise_source = rng(3)
     theta, m, v = center.copy(), np.zeros(n), np.zeros(n)
     for t in range(1, 6):
+        sigma, alpha = first_sigma * decay ** (t - 1), first_alpha * decay ** (t - 1)
+        assert optimizer.current_sigma == pytest.approx(sigma)
         candidates = optimizer.ask()
         eps = noise_source.standard_normal((pairs, n))
         fitness = np.array([np.sin(c).sum() - c[0] ** 2 for c in candidates])
@@ -84,7 +88,7 @@ def test_update_equals_the_printed_equations(shaping):
         u = (rankdata(judged) - 1) / (2 * pairs - 1) - 0.5
         for j in range(n):
             g = sum((u[i] - u[i + pairs]) * eps[i, j] for i in range(pairs))
-            g = g / (2 * pairs * sigma) - decay * theta[j] / scale[j]
+            g = g / (2 * pairs * sigma) - pull * theta[j] / scale[j]
             m[j] = BETA_1 * m[j] + (1 - BETA_1) * g
             v[j] = BETA_2 * v[j] + (1 - BETA_2) * g**2
             theta[j] += (
@@ -160,13 +164,13 @@ def test_restored_optimizer_continues_bit_for_bit_also_through_json():
         for _ in range(generations):
             optimizer.tell([-np.sum((c - 1) ** 2) for c in optimizer.ask()])
 
-    original = EvolutionOptimizer(np.zeros(7), rng(5), shaping="pairs")
+    original = EvolutionOptimizer(np.zeros(7), rng(5), shaping="pairs", decay=0.9)
     advance(original, 3)
     original.ask()  # in the middle of a generation
     state = original.state_dict()
     kept = copy.deepcopy(state)
     state["rng"] = json.loads(json.dumps(state["rng"]))
-    restored = EvolutionOptimizer(np.ones(7), rng(99), shaping="pairs")
+    restored = EvolutionOptimizer(np.ones(7), rng(99), shaping="pairs", decay=0.9)
     restored.load_state_dict(state)
     advance(original, 4)
     advance(restored, 4)
@@ -198,6 +202,8 @@ def test_moving_the_center_keeps_the_sequence_of_noise():
         ({"population_size": 0}, "population_size"),
         ({"sigma": 0.0}, "sigma"),
         ({"learning_rate": -1.0}, "learning_rate"),
+        ({"decay": 0.0}, "decay"),
+        ({"decay": 1.1}, "decay"),
         ({"weight_decay": float("nan")}, "weight_decay"),
         ({"scale": [1.0, 0.0]}, "scale"),
         ({"scale": [1.0]}, "scale"),

@@ -9,9 +9,11 @@ from gymnasium import spaces
 from safetensors.numpy import load_file
 
 from iap_gym.attention import PatchSelector
-from iap_gym.baselines.evolution.policies import POLICIES, LinearPolicy, MlpPolicy, make_policy
+from iap_gym.baselines.evolution.policies import LinearPolicy, MlpPolicy, make_policy
 from iap_gym.baselines.evolution.policy import NonFiniteOutputError
 
+# Those of any observation; the others have files of their own.
+POLICIES = ("LinearPolicy", "MlpPolicy", "LstmPolicy")
 IMAGE = spaces.Box(0, 255, (16, 24, 3), np.uint8)
 SMALL = {"patch_size": 4, "num_selected": 3, "pixel_offset": 0.5}
 MIXED = spaces.Dict(
@@ -102,6 +104,20 @@ def test_features_are_centres_their_change_and_the_other_entries():
         np.testing.assert_allclose(actions, 2 * np.tanh(x @ matrix.T + bias), rtol=1e-4, atol=1e-5)
         np.testing.assert_array_equal(policy.last_indices, indices.numpy())
         previous = centers
+
+
+def test_signed_places_are_zero_in_the_middle():
+    unit, signed = build(velocity=None), build(velocity=None, places="signed")
+    observations = batch(IMAGE, 3)
+    places = unit._features.read(observations, ())[0]
+    np.testing.assert_allclose(signed._features.read(observations, ())[0], 2 * places - 1)
+    before, after = build(velocity="previous"), build(velocity="previous", places="signed")
+    states = [policy.act(batch(IMAGE, 3, seed=1))[1] for policy in (before, after)]
+    moved = [
+        policy._features.read(observations, state)[0][:, 6:]
+        for policy, state in zip((before, after), states, strict=True)
+    ]
+    np.testing.assert_allclose(moved[1], 2 * moved[0], atol=1e-5)
 
 
 def test_the_default_of_an_image():
@@ -209,6 +225,7 @@ TWO = spaces.Dict({"left": IMAGE, "right": IMAGE})
         (IMAGE, {"selector": {"patch": 3}}, r"^selector: expected arguments among .*'patch'"),
         (FLAT, {"velocity": "x"}, "^velocity: expected"),
         (IMAGE, {"velocity": "next"}, "^velocity: expected"),
+        (FLAT, {"places": "x"}, "^places: expected one of 'unit', 'signed'"),
         (IMAGE, {"velocity_gain": float("inf")}, "^velocity_gain: expected"),
         (IMAGE, {"selector": {"patch_size": 99}}, "patch"),
         (IMAGE, {"hidden_size": 3}, r"^policy_kwargs: expected keys .* got \['hidden_size'\]"),
@@ -230,6 +247,6 @@ def test_the_other_one_of_two_images_is_not_looked_at():
 
 def test_unknown_policies_and_sizes_are_named():
     with pytest.raises(ValueError, match="^policy: expected one of 'LinearPolicy'"):
-        make_policy("CnnPolicy", IMAGE, ACTION)
+        make_policy("GruPolicy", IMAGE, ACTION)
     with pytest.raises(ValueError, match="^hidden_size: expected"):
         MlpPolicy(FLAT, ACTION, hidden_size=0)

@@ -10,7 +10,8 @@ from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.utils import set_random_seed
 
 from iap_gym.baselines import RecurrentPPO
-from iap_gym.baselines.experiments.periodic import Played, evaluate_policy_batch, succeeded
+from iap_gym.baselines.experiments.outcomes import succeeded
+from iap_gym.baselines.experiments.periodic import Played, evaluate_policy_batch
 from iap_gym.baselines.experiments.vector import make_single
 from iap_gym.recurrent.cores import CORES
 from tests.baselines.run_envs import HERE, Faulty, Recall, Seeded

@@ -96,7 +96,8 @@ def test_frame_shows_the_gates_of_its_step():
     frames, gates = [], []
 
     def watch(seen, total):
-        frames.append(scene.draw(len(frames), total))
+        scene.note(len(frames), total)
+        frames.append(scene.picture())
         gates.append(looked.gates[0] > 0)
 
     episode = run_episode(env, looked, 5, max_steps=40, watch=watch)

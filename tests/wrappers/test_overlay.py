@@ -165,3 +165,33 @@ def test_an_empty_selection_marks_nothing(selector):
     marked = mark_patches(frame, selector, [])
     np.testing.assert_array_equal(marked, frame)
     assert marked is not frame
+
+
+class Cornered(gymnasium.Wrapper):
+    """Renders the observation in a corner, and says where."""
+
+    inset = (slice(3, 3 + 2 * HEIGHT), slice(5, 5 + 2 * WIDTH))
+
+    @property
+    def unwrapped(self):
+        return self
+
+    def render(self):
+        picture = np.full((100, 120, 3), 90, np.uint8)
+        picture[self.inset] = self.env.render().repeat(2, axis=0).repeat(2, axis=1)
+        return picture
+
+
+def test_patches_are_marked_in_the_corner_that_shows_the_observation():
+    inner = Cornered(gymnasium.make(ID, render_mode="rgb_array"))
+    env = AttentionOverlay(IAPObservation(inner, selector=SELECTOR))
+    env.reset(seed=0)
+    plain, marked = inner.render(), env.render()
+    attention = env.env
+    wanted = plain.copy()
+    region = wanted[inner.inset]
+    wanted[inner.inset] = mark_patches(region, attention.selector, attention.last_indices)
+    np.testing.assert_array_equal(marked, wanted)
+    changed = (marked != plain).any(axis=-1)
+    assert changed.sum() == 3 * 8 * 8  # patches of 4 x 4, twice as large
+    env.close()

@@ -5,6 +5,8 @@ Letters: B batch, K outputs.
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
@@ -24,13 +26,19 @@ class ActionHead(Protocol):
         ...
 
 
-class BoxHead:
-    """Bounded entries: tanh, mapped to [low, high]. Others: the logit, clipped to a bound if one.
+SQUASHES = ("tanh", "clip")
 
-    Integer boxes get the nearest integer.
+
+class BoxHead:
+    """Bounded entries: squashed to [-1, 1], mapped to [low, high]. Others: the logit, clipped.
+
+    "tanh" squashes smoothly; with "clip" a small logit x is the action middle + x (high - low) / 2,
+    so that a linear controller stays a linear map until it meets a bound. Integer boxes get the
+    nearest integer.
     """
 
-    def __init__(self, space: spaces.Box) -> None:
+    def __init__(self, space: spaces.Box, squash: str = "tanh") -> None:
+        self._squash = np.tanh if squash == "tanh" else _clip
         self.size = int(np.prod(space.shape))
         self._shape, self._dtype = space.shape, space.dtype
         self._low = space.low.ravel().astype(np.float64)
@@ -42,7 +50,7 @@ class BoxHead:
 
     def __call__(self, logits: NDArray[np.float32]) -> NDArray[Any]:
         """Map finite logits (B, K) to actions."""
-        actions = np.where(self._bounded, self._middle + self._half * np.tanh(logits), logits)
+        actions = np.where(self._bounded, self._middle + self._half * self._squash(logits), logits)
         actions = np.clip(actions, self._low, self._high)
         if np.issubdtype(self._dtype, np.integer):
             actions = np.rint(actions)
@@ -90,21 +98,31 @@ class MultiBinaryHead:
         return (logits > 0).astype(np.int8).reshape(-1, *self._shape)
 
 
-_HEADS: dict[type[spaces.Space[Any]], type[Any]] = {
-    spaces.Box: BoxHead,
+_HEADS: dict[type[spaces.Space[Any]], Callable[..., Any]] = {
     spaces.Discrete: DiscreteHead,
     spaces.MultiDiscrete: MultiDiscreteHead,
     spaces.MultiBinary: MultiBinaryHead,
 }
 
 
-def make_head(space: spaces.Space[Any]) -> ActionHead:
+def _clip(logits: NDArray[np.float32]) -> NDArray[np.float32]:
+    return np.clip(logits, -1.0, 1.0)
+
+
+def make_head(space: spaces.Space[Any], squash: str = "tanh") -> ActionHead:
     """Return the head for an action space.
 
+    Args:
+        space: the action space.
+        squash: "tanh" or "clip", for the bounded entries of a Box (see ``BoxHead``).
+
     Raises:
-        ValueError: neither Box, Discrete, MultiDiscrete nor MultiBinary, or without entries.
+        ValueError: an unknown ``squash``; a space that is neither Box, Discrete, MultiDiscrete nor
+            MultiBinary, or without entries.
     """
-    for kind, head in _HEADS.items():
+    _checks.one_of("squash", squash, SQUASHES)
+    heads = {**_HEADS, spaces.Box: functools.partial(BoxHead, squash=squash)}
+    for kind, head in heads.items():
         if isinstance(space, kind):
             made: ActionHead = head(space)
             if made.size == 0:

@@ -25,6 +25,7 @@ from iap_gym.baselines.evolution.optimizer import EvolutionOptimizer
 from iap_gym.baselines.evolution.policies import make_policy
 from iap_gym.baselines.evolution.policy import State
 from iap_gym.baselines.evolution.processes import ProcessEvaluator
+from iap_gym.baselines.evolution.warm_start import Start, start
 
 # Independent streams of one seed. Seeds of episodes depend on nothing but it and the generation.
 _START, _SEARCH, _SELECTOR, _EPISODES = range(4)
@@ -39,11 +40,12 @@ class EvolutionStrategies:
     ``load`` training continues as if it had not been interrupted.
 
     Args:
-        policy: "LinearPolicy", "MlpPolicy" or "LstmPolicy".
+        policy: "LinearPolicy", "MlpPolicy", "LstmPolicy", "CnnPolicy" or "HierarchicalPolicy".
         env: an id ("iap_gym/...", or "module:id"), a single environment or a callable.
         population_size: candidates of a generation, even.
         sigma: standard deviation of the search, in units of 1/sqrt(fan-in) of each number.
         learning_rate: Adam's step size, in the same units.
+        decay: factor on sigma and the learning rate with each generation, in (0, 1].
         weight_decay: L2 pull towards zero.
         evaluator: "inline", or "processes" for ``num_workers`` of them ("ray" comes later).
         num_workers: processes; without effect inline.
@@ -52,7 +54,10 @@ class EvolutionStrategies:
             two of a mirrored pair do, and are compared with each other only.
         max_episode_steps: cut training episodes there, in steps of the environment as it is given.
         seed: owns all randomness; None draws one, found in ``config.seed``.
-        policy_kwargs: arguments of the policy (``EvolutionPolicy``, ``MlpPolicy``, ...).
+        start_from: where the search starts: the folder of a run, a checkpoint or weights of a
+            policy of the same form, ``{"high": ..., "low": ...}`` of such for the levels of a
+            hierarchy (one or both), or a vector. None draws a start.
+        policy_kwargs: arguments of the policy (``LinearPolicy``, ``MlpPolicy``, ...).
         env_kwargs: arguments for ``gymnasium.make`` or the callable.
         verbose: 1 writes a line after every generation.
 
@@ -65,6 +70,7 @@ class EvolutionStrategies:
             ``gradient_norm``, ``step_norm``, ``seconds``, ``steps_per_second``.
 
     Raises:
+        FileNotFoundError: there is nothing at ``start_from``.
         ValueError: an argument outside what is said above.
     """
 
@@ -85,6 +91,8 @@ class EvolutionStrategies:
         policy_kwargs: Mapping[str, Any] | None = None,
         env_kwargs: Mapping[str, Any] | None = None,
         verbose: int = 0,
+        start_from: Start | None = None,
+        decay: float = 1.0,
     ) -> None:
         for name, arguments in (("policy_kwargs", policy_kwargs), ("env_kwargs", env_kwargs)):
             if not isinstance(arguments, Mapping | None):
@@ -94,6 +102,7 @@ class EvolutionStrategies:
             population_size=population_size,
             sigma=sigma,
             learning_rate=learning_rate,
+            decay=decay,
             weight_decay=weight_decay,
             evaluator=evaluator,
             num_workers=num_workers,
@@ -106,9 +115,15 @@ class EvolutionStrategies:
         source = resolve(env, env_kwargs)
         if evaluator == "processes":
             source.for_workers()  # what cannot travel is refused now rather than in learn()
-        self._build(config, source, verbose)
+        self._build(config, source, verbose, start_from)
 
-    def _build(self, config: EvolutionConfig, source: EnvSource, verbose: int) -> None:
+    def _build(
+        self,
+        config: EvolutionConfig,
+        source: EnvSource,
+        verbose: int,
+        start_from: Start | None = None,
+    ) -> None:
         self.config = config
         self.verbose = verbose
         self._source = source
@@ -125,12 +140,15 @@ class EvolutionStrategies:
             selector_seed=int(self._stream(_SELECTOR).integers(2**31)),
         )
         self.policy.set_vector(self.policy.initial_vector(self._stream(_START)))
+        if start_from is not None:
+            start(self.policy, start_from)
         self._optimizer = EvolutionOptimizer(
             self.policy.get_vector(),
             self._stream(_SEARCH),
             population_size=config.population_size,
             sigma=config.sigma,
             learning_rate=config.learning_rate,
+            decay=config.decay,
             weight_decay=config.weight_decay,
             scale=self.policy.parameter_scale(),
             shaping=COMMON_SEEDS[config.common_seeds],
@@ -211,6 +229,7 @@ class EvolutionStrategies:
         vectors = np.concatenate([self._optimizer.ask(), self._optimizer.center[None]])
         returns, steps = evaluator.evaluate(vectors.astype(np.float32), self._seeds())
         population = returns[:-1]
+        sigma = self._optimizer.current_sigma
         update = self._optimizer.tell(population)
         self.policy.set_vector(self._optimizer.center)
         taken = int(steps.sum())
@@ -223,7 +242,7 @@ class EvolutionStrategies:
                 "mean_return": float(population.mean()),
                 "best_return": float(population.max()),
                 "center_return": float(returns[-1]),
-                "sigma": self.config.sigma,
+                "sigma": sigma,
                 "gradient_norm": update.gradient_norm,
                 "step_norm": update.step_norm,
                 "seconds": seconds,

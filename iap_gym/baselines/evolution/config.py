@@ -16,12 +16,14 @@ EVALUATORS = ("inline", "processes")
 # How far candidates share seeds, and the shaping of the fitness that fits (optimizer.SHAPINGS).
 COMMON_SEEDS = {"generation": "population", "pair": "pairs"}
 
+ADDED = {"decay"}  # fields that older checkpoints do not have
+
 
 @dataclass(frozen=True)
 class EvolutionConfig:
     """Everything but the environment that decides what a run does; JSON types only."""
 
-    # "LinearPolicy", "MlpPolicy" or "LstmPolicy".
+    # A name of POLICIES.
     policy: str
     # Candidates of a generation, mirrored pairs, so even.
     population_size: int = 32
@@ -29,6 +31,8 @@ class EvolutionConfig:
     sigma: float = 0.1
     # Adam's step size, in the same units.
     learning_rate: float = 0.05
+    # Factor on both with each generation.
+    decay: float = 1.0
     # Pull of every number towards zero, added to the gradient.
     weight_decay: float = 0.005
     # "inline" or "processes".
@@ -57,6 +61,7 @@ class EvolutionConfig:
         even("population_size", self.population_size)
         _checks.real("sigma", self.sigma, 0.0, exclusive=True)
         _checks.real("learning_rate", self.learning_rate, 0.0, exclusive=True)
+        _checks.real("decay", self.decay, 0.0, 1.0, exclusive=True)
         _checks.real("weight_decay", self.weight_decay, 0.0)
         if self.evaluator == "ray":
             raise ValueError(
@@ -84,10 +89,12 @@ class EvolutionConfig:
     def from_json(cls, data: Mapping[str, Any]) -> EvolutionConfig:
         """Return the config that ``to_json`` described.
 
+        A field that was not there yet when it was written has its default.
+
         Raises:
             ValueError: unknown or missing fields, or what a field refuses.
         """
         known = {entry.name for entry in dataclasses.fields(cls)}
-        if set(data) != known:
+        if set(data) | ADDED != known:
             raise _checks.refuse("config", f"the fields {sorted(known)}", sorted(data))
         return cls(**data)

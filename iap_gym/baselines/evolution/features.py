@@ -5,8 +5,9 @@ Letters: B batch, H, W, C image, l selected patches, M features.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from gymnasium import spaces
@@ -14,7 +15,11 @@ from numpy.typing import NDArray
 
 from iap_gym import _checks
 from iap_gym.baselines.evolution.observations import rows
+from iap_gym.baselines.evolution.policy import Arrays, with_prefix
 from iap_gym.wrappers._spaces import find_image, flat_box, flatten_batch, is_image
+
+if TYPE_CHECKING:
+    from iap_gym.attention import PatchSelector
 
 Array = NDArray[np.float32]
 State = tuple[Array, ...]
@@ -29,23 +34,58 @@ DEFAULT_SELECTOR: Mapping[str, Any] = {
     "pixel_offset": 0.5,
 }
 VELOCITIES = ("previous", None)
+PLACES = ("unit", "signed")
 
 
-class Features(Protocol):
-    """What turns observations into features."""
+class Features(ABC):
+    """What turns observations into features; by default without numbers of its own."""
 
     size: int  # M
+    num_parameters: int = 0  # numbers of its own, first in the vector of a policy
+    selector: PatchSelector | None = None
+    last_indices: NDArray[np.int64] | None = None  # (B, l), of the newest batch
+
+    @abstractmethod
+    def read(self, observations: Any, state: State) -> tuple[Array, State]:
+        """Map a batch of observations and a state to features (B, M) and the next state."""
 
     def initial_state(self, batch: int) -> State:
         """Return what is remembered at the start of an episode, zeros."""
-        ...
+        del batch
+        return ()
 
-    def read(self, observations: Any, state: State) -> tuple[Array, State]:
-        """Map a batch of observations and a state to features (B, M) and the next state."""
-        ...
+    def images(self, observations: Any) -> NDArray[Any] | None:
+        """Return the images that are read in a batch, (B, H, W, C); None without one."""
+        del observations
+        return None
+
+    def get_vector(self) -> Array:
+        """Return the own numbers, (num_parameters,), a copy."""
+        return np.empty(0, np.float32)
+
+    def set_vector(self, vector: Array) -> None:
+        """Take the own numbers."""
+        del vector
+
+    def parameter_scale(self) -> Array:
+        """Return 1/sqrt(numbers its unit adds up) for every number of its own."""
+        return np.empty(0, np.float32)
+
+    def initial_vector(self, rng: np.random.Generator) -> Array:
+        """Return the numbers to start from, by default those there are."""
+        del rng
+        return self.get_vector()
+
+    def state_dict(self) -> dict[str, NDArray[Any]]:
+        """Return copies of all arrays, the untrained ones too."""
+        return {}
+
+    def load_state_dict(self, arrays: Arrays) -> None:
+        """Take, out of the arrays of a policy, those that ``state_dict`` named."""
+        del arrays
 
 
-class VectorFeatures:
+class VectorFeatures(Features):
     """The numbers of a space, or of the parts of a Dict in key order, as Gymnasium flattens them.
 
     Args:
@@ -61,11 +101,6 @@ class VectorFeatures:
         self._parts = {key: part for key, part in parts.items() if not is_image(part)}
         self.size = sum(flat_box(key, part).shape[0] for key, part in self._parts.items())
 
-    def initial_state(self, batch: int) -> State:
-        """Return no state."""
-        del batch
-        return ()
-
     def read(self, observations: Any, state: State) -> tuple[Array, State]:
         """Return the numbers, (B, M) float32."""
         batch = rows(observations)
@@ -76,21 +111,57 @@ class VectorFeatures:
         return np.concatenate(flat, axis=1, dtype=np.float32), state
 
 
-class ImageFeatures:
-    """The places of the patches that attention selects, and how they moved.
-
-    The features are the l centres, row and column from 0 to 1, most important first; with
-    ``velocity="previous"`` then their change since the last frame times ``velocity_gain``, rank by
-    rank, zero in the first frame; then the vectors of a Dict in key order. A second image is not
-    looked at. State: with velocity
-    the last centres (B, 2l) and whether there are any (B, 1), else none.
+class ImageReader:
+    """The image of an observation, and the other entries of a Dict beside it.
 
     Args:
-        space: Box (H, W, C) or gray (H, W), or a Dict with such an image.
+        space: Box (H, W, C) or gray (H, W), or a Dict with such an image; a second image is not
+            looked at.
         image_key: the image of the Dict; None where there is one only.
+
+    Attributes:
+        shape: (H, W, C).
+        num_beside: how many numbers ``beside`` gives.
+
+    Raises:
+        ValueError: an unknown key, no image, or more than one.
+    """
+
+    def __init__(self, space: spaces.Space[Any], image_key: str | None) -> None:
+        self._key, self.space = find_image(space, image_key)
+        self.shape = (*self.space.shape, 1)[:3]
+        self._vectors = VectorFeatures(space) if isinstance(space, spaces.Dict) else None
+        self.num_beside = 0 if self._vectors is None else self._vectors.size
+
+    def images(self, observations: Any) -> NDArray[Any]:
+        """Return the images of a batch, contiguous (B, H, W, C)."""
+        images = observations if self._key is None else observations[self._key]
+        # Renderers hand out images with negative strides, which torch refuses.
+        return np.ascontiguousarray(images).reshape(-1, *self.shape)
+
+    def join(self, features: list[Array], observations: Any) -> Array:
+        """Put features (B, ...) and the other entries of the observations side by side."""
+        if self._vectors is not None and self.num_beside:
+            features = [*features, self._vectors.read(observations, ())[0]]
+        return np.concatenate(features, axis=1)
+
+
+class ImageFeatures(Features):
+    """The places of the patches that attention selects, and how they moved.
+
+    The features are the l centres, row and column from 0 to 1 ("unit") or from -1 to 1 with 0 in
+    the middle of the image ("signed"), most important first; with ``velocity="previous"`` then
+    their change since the last frame times ``velocity_gain``, rank by rank, zero in the first
+    frame; then the vectors of a Dict in key order. State: with velocity the last centres (B, 2l)
+    and whether there are any (B, 1), else none.
+
+    Args:
+        space: see ``ImageReader``.
+        image_key: see there.
         selector: arguments of ``iap_gym.attention.PatchSelector`` without the shape.
         velocity: "previous" or None.
         velocity_gain: factor on the change of the centres.
+        places: "unit" or "signed".
 
     Raises:
         ValueError: an unknown key, no image, more than one, or an argument out of range.
@@ -103,24 +174,21 @@ class ImageFeatures:
         selector: Mapping[str, Any],
         velocity: str | None,
         velocity_gain: float,
+        places: str,
     ) -> None:
         from iap_gym.wrappers._encoding import make_selector  # torch, needed for images only
 
-        self._key, image = find_image(space, image_key)
-        self._vectors: VectorFeatures | None = None
-        if isinstance(space, spaces.Dict):
-            vectors = VectorFeatures(space)
-            self._vectors = vectors if vectors.size else None
-        self.selector = make_selector(dict(selector), image)
+        self._reader = ImageReader(space, image_key)
+        self._chosen = self.selector = make_selector(dict(selector), self._reader.space)
+        self.num_parameters = int(self._chosen.num_parameters)
         self._velocity = _checks.one_of("velocity", velocity, VELOCITIES) is not None
         self._gain = np.float32(_checks.real("velocity_gain", velocity_gain))
-        every_patch = np.arange(self.selector.num_patches)[None]
-        self._centers = np.asarray(self.selector.centers(every_patch), np.float32)[0]
-        self._places = 2 * int(self.selector.num_selected)
-        self.size = self._places * (2 if self._velocity else 1)
-        if self._vectors is not None:
-            self.size += self._vectors.size
-        self.last_indices: NDArray[np.int64] | None = None
+        every_patch = np.arange(self._chosen.num_patches)[None]
+        self._centers = np.asarray(self._chosen.centers(every_patch), np.float32)[0]
+        if _checks.one_of("places", places, PLACES) == "signed":
+            self._centers = 2 * self._centers - 1
+        self._places = 2 * int(self._chosen.num_selected)
+        self.size = self._places * (2 if self._velocity else 1) + self._reader.num_beside
 
     def initial_state(self, batch: int) -> State:
         """Return the state before the first frame, zeros."""
@@ -130,24 +198,49 @@ class ImageFeatures:
 
     def images(self, observations: Any) -> NDArray[Any]:
         """Return the images of a batch as the selector takes them, (B, H, W, C)."""
-        images = observations if self._key is None else observations[self._key]
-        # Renderers hand out images with negative strides, which torch refuses.
-        return np.ascontiguousarray(images).reshape(-1, *self.selector.image_shape)
+        return self._reader.images(observations)
 
     def read(self, observations: Any, state: State) -> tuple[Array, State]:
         """Return the features (B, M) and the next state."""
         images = self.images(observations)
-        indices = self.selector.select(images)
-        self.last_indices = np.asarray(indices)
+        self.last_indices = np.asarray(self._chosen.select(images))
         places = self._centers[self.last_indices].reshape(len(images), -1)
         parts = [places]
         if self._velocity:
             previous, seen = state
             parts.append(self._gain * seen * (places - previous))
             state = (places, np.ones_like(seen))
-        if self._vectors is not None:
-            parts.append(self._vectors.read(observations, ())[0])
-        return np.concatenate(parts, axis=1), state
+        return self._reader.join(parts, observations), state
+
+    def get_vector(self) -> Array:
+        """Return the trained numbers of the selector."""
+        return np.asarray(self._chosen.get_vector(), np.float32)
+
+    def set_vector(self, vector: Array) -> None:
+        """Give the selector its numbers."""
+        self._chosen.set_vector(vector)
+
+    def parameter_scale(self) -> Array:
+        """Return 1/sqrt(D), D numbers of a patch; 1 for weights of queries, 1 from the start."""
+        scale = np.full(self.num_parameters, self._chosen.patch_dim**-0.5, np.float32)
+        if self._chosen.r is not None:
+            scale[-self._chosen.num_patches :] = 1.0
+        return scale
+
+    def state_dict(self) -> dict[str, NDArray[Any]]:
+        """Return the selector's arrays, its random features among them."""
+        return {
+            f"selector.{name}": tensor.detach().cpu().numpy().copy()
+            for name, tensor in self._chosen.state_dict().items()
+        }
+
+    def load_state_dict(self, arrays: Arrays) -> None:
+        """Give the selector its arrays."""
+        import torch
+
+        own = with_prefix("selector.", arrays)
+        tensors = {name: torch.from_numpy(array.copy()) for name, array in own.items()}
+        self._chosen.load_state_dict(tensors)
 
 
 def has_image(space: spaces.Space[Any]) -> bool:

@@ -106,24 +106,25 @@ class EvolutionOptimizer:
     r"""OpenAI-style evolution strategy with mirrored sampling, centred ranks and Adam.
 
     The search runs in whitened coordinates x with theta = s * x, where s is ``scale``: one sigma
-    and one learning rate then suit all numbers. A generation draws eps_i ~ N(0, I), i = 1 .. P/2,
-    and asks for the fitness (larger is better) of
+    and one learning rate then suit all numbers. Both shrink by the factor d with each generation t
+    = 1, 2, ...: sigma_t = sigma d^(t-1), alpha_t = alpha d^(t-1). A generation draws eps_i ~
+    N(0, I), i = 1 .. P/2, and asks for the fitness (larger is better) of
 
     .. math::
-        \theta_i = \theta + \sigma\, s \odot \epsilon_i, \qquad
-        \theta_{i + P/2} = \theta - \sigma\, s \odot \epsilon_i .
+        \theta_i = \theta + \sigma_t\, s \odot \epsilon_i, \qquad
+        \theta_{i + P/2} = \theta - \sigma_t\, s \odot \epsilon_i .
 
     With the utilities u (centred ranks of the fitness) and the weight decay lambda it moves
 
     .. math::
-        g = \frac{1}{P \sigma} \sum_{i=1}^{P/2} (u_i - u_{i + P/2})\, \epsilon_i
+        g = \frac{1}{P \sigma_t} \sum_{i=1}^{P/2} (u_i - u_{i + P/2})\, \epsilon_i
             - \lambda\, \theta / s \\
         m \leftarrow \beta_1 m + (1 - \beta_1) g, \qquad
         v \leftarrow \beta_2 v + (1 - \beta_2) g^2 \\
-        \theta \leftarrow \theta + \alpha\, s \odot
+        \theta \leftarrow \theta + \alpha_t\, s \odot
             \frac{m / (1 - \beta_1^t)}{\sqrt{v / (1 - \beta_2^t)} + 10^{-8}}
 
-    where t counts generations from 1, beta_1 = 0.9 and beta_2 = 0.999.
+    where beta_1 = 0.9 and beta_2 = 0.999.
 
     Source: Salimans et al. 2017, "Evolution Strategies as a Scalable Alternative to Reinforcement
     Learning", algorithm 1 and section 2.1; Kingma and Ba 2015 for Adam.
@@ -132,8 +133,9 @@ class EvolutionOptimizer:
         center: (n,) where the search starts, finite.
         rng: owner of all randomness of the search.
         population_size: P, even and at least 2.
-        sigma: standard deviation of the search in whitened coordinates, > 0.
-        learning_rate: Adam's step size alpha, > 0.
+        sigma: standard deviation of the first generation in whitened coordinates, > 0.
+        learning_rate: Adam's step size alpha in the first generation, > 0.
+        decay: d in (0, 1], factor on both with each generation.
         weight_decay: lambda >= 0.
         scale: (n,) s > 0; None means ones.
         shaping: "population" ranks the fitness of all candidates (they must be comparable, so all
@@ -152,6 +154,7 @@ class EvolutionOptimizer:
         population_size: int = 32,
         sigma: float = 0.1,
         learning_rate: float = 0.05,
+        decay: float = 1.0,
         weight_decay: float = 0.005,
         scale: ArrayLike | None = None,
         shaping: str = "population",
@@ -160,6 +163,7 @@ class EvolutionOptimizer:
         self.population_size = even("population_size", population_size)
         self.sigma = _checks.real("sigma", sigma, 0.0, exclusive=True)
         self.learning_rate = _checks.real("learning_rate", learning_rate, 0.0, exclusive=True)
+        self.decay = _checks.real("decay", decay, 0.0, 1.0, exclusive=True)
         self.weight_decay = _checks.real("weight_decay", weight_decay, 0.0)
         self.shaping: str = _checks.one_of("shaping", shaping, SHAPINGS)
         self._scale = np.ones_like(self._center)
@@ -179,12 +183,17 @@ class EvolutionOptimizer:
         """(n,) float64, a copy of where the search is."""
         return self._center.copy()
 
+    @property
+    def current_sigma(self) -> float:
+        """Standard deviation of the generation that ``ask`` gives."""
+        return self.sigma * self.decay**self.generation
+
     def ask(self) -> Vector:
         """Return this generation's candidates, (P, n) float64; the same ones until ``tell``."""
         if self._noise is None:
             self._rng_before_ask = copy.deepcopy(dict(self._rng.bit_generator.state))
             self._noise = self._rng.standard_normal((self.population_size // 2, self._center.size))
-        step = self.sigma * self._scale * self._noise
+        step = self.current_sigma * self._scale * self._noise
         return np.concatenate([self._center + step, self._center - step])
 
     def tell(self, fitness: ArrayLike) -> Update:
@@ -210,7 +219,7 @@ class EvolutionOptimizer:
             raise _checks.refuse("fitness", "at least one finite number", np.asarray(fitness))
         if self.shaping == "pairs":
             values = pair_advantages(values)
-        gradient = antithetic_gradient(centered_ranks(values), self._noise, self.sigma)
+        gradient = antithetic_gradient(centered_ranks(values), self._noise, self.current_sigma)
         step = self._adam(gradient - self.weight_decay * self._center / self._scale)
         self._center = self._center + self._scale * step
         self._noise = None
@@ -218,12 +227,13 @@ class EvolutionOptimizer:
         return Update(float(np.linalg.norm(gradient)), float(np.linalg.norm(step)))
 
     def _adam(self, gradient: Vector) -> Vector:
+        learning_rate = self.learning_rate * self.decay**self.generation
         self.generation += 1
         self._first_moment = BETA_1 * self._first_moment + (1 - BETA_1) * gradient
         self._second_moment = BETA_2 * self._second_moment + (1 - BETA_2) * gradient**2
         mean = self._first_moment / (1 - BETA_1**self.generation)
         variance = self._second_moment / (1 - BETA_2**self.generation)
-        return self.learning_rate * mean / (np.sqrt(variance) + EPSILON)
+        return learning_rate * mean / (np.sqrt(variance) + EPSILON)
 
     def state_dict(self) -> dict[str, Any]:
         """Return all that changes: arrays (n,), the generation, and the generator's state (JSON).

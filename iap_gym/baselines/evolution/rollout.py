@@ -42,6 +42,8 @@ def run_episode(
 ) -> Episode:
     """Run one episode from a seeded reset to its end.
 
+    Before the reset a policy that has a method ``prepare`` is given the environment.
+
     Args:
         env: a single environment.
         policy: what acts, on a batch of one.
@@ -60,6 +62,9 @@ def run_episode(
     Raises:
         NonFiniteRewardError: a reward was NaN or infinite.
     """
+    prepare = getattr(policy, "prepare", None)
+    if prepare is not None:
+        prepare(env)
     observation, _ = env.reset(seed=None if seed is None else int(seed))
     state = None
     total, length = 0.0, 0

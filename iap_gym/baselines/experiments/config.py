@@ -20,6 +20,7 @@ FIELDS_OF_THEIR_OWN = (
     "evaluator",
     "num_workers",
     "core",
+    "start_from",
 )
 
 
@@ -59,11 +60,17 @@ class TrainConfig:
     """Updates between checkpoints, ppo only. Environments begin anew after each, so it is part of
     what decides the outcome."""
     eval_every: int | None = None
-    """Steps between evaluations during training, ppo only; None is none."""
+    """Steps between evaluations during training; None is none. With es the best generation in them
+    is kept, and is what ``iap-gym evaluate`` and ``--start-from`` then take."""
     eval_episodes: int = 100
     """Episodes of such an evaluation, always the same."""
     eval_sampled: bool = True
-    """Whether actions are sampled in it, or the most probable ones."""
+    """Whether actions are sampled in it, or the most probable ones; ppo only."""
+    eval_env_kwargs: dict[str, Any] = field(default_factory=dict)
+    """Arguments of the environment in evaluations that differ from ``env_kwargs``; es only."""
+    start_from: str | dict[str, str] | None = None
+    """Where the search starts, es only: a run's folder, a checkpoint or weights, or such for the
+    ``"high"`` and the ``"low"`` level of a hierarchy. None draws a start."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.env, str):
@@ -79,7 +86,7 @@ class TrainConfig:
             _checks.integer("eval_every", self.eval_every, 1)
         if not isinstance(self.policy, str | None):
             raise _checks.refuse("policy", "the name of a policy or None", self.policy)
-        for name in ("env_kwargs", "policy_kwargs", "algo_kwargs"):
+        for name in ("env_kwargs", "policy_kwargs", "algo_kwargs", "eval_env_kwargs"):
             if not isinstance(getattr(self, name), dict):
                 raise _checks.refuse(name, "a dict of arguments", getattr(self, name))
         for name in FIELDS_OF_THEIR_OWN:
@@ -90,15 +97,20 @@ class TrainConfig:
         self._check_ppo() if self.algo == "ppo" else self._check_es()
 
     def _check_es(self) -> None:
-        for name in ("core", "eval_every"):
-            if getattr(self, name) is not None:
-                raise _checks.refuse(name, "nothing beside algo 'es'", getattr(self, name))
+        if self.core is not None:
+            raise _checks.refuse("core", "nothing beside algo 'es'", self.core)
+        if not isinstance(self.start_from, str | dict | None):
+            wanted = "a path, a dict of paths for parts of the policy, or None"
+            raise _checks.refuse("start_from", wanted, self.start_from)
         if self.policy is None:
             object.__setattr__(self, "policy", "LinearPolicy")
 
     def _check_ppo(self) -> None:
         from iap_gym.recurrent import CORES
 
+        for name in ("start_from", "eval_env_kwargs"):
+            if getattr(self, name):
+                raise _checks.refuse(name, "nothing beside algo 'ppo'", getattr(self, name))
         if self.core is None:
             object.__setattr__(self, "core", "gatel0rd")
         _checks.one_of("core", self.core, tuple(CORES))

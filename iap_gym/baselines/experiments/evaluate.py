@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,6 +15,7 @@ from iap_gym import _checks
 from iap_gym._files import write_text
 from iap_gym.baselines.experiments.config import TrainConfig
 from iap_gym.baselines.experiments.loading import load_algorithm, make_env
+from iap_gym.baselines.experiments.outcomes import in_words
 from iap_gym.baselines.experiments.play import KINDS, Task, play
 from iap_gym.baselines.experiments.run import Run
 from iap_gym.baselines.experiments.statistics import FEWEST, Mean, bootstrap_mean
@@ -38,6 +40,8 @@ class Evaluation:
         default_factory=dict
     )  # by kind, if there is such a thing
     gate_rates: dict[str, float] = field(default_factory=dict)  # by kind, of those with gates
+    # By kind, how many episodes ended for what reason, where the environment says it.
+    ends: dict[str, dict[str, int]] = field(default_factory=dict)
 
     def mean(self, kind: str) -> Mean:
         """Mean return of one kind with its interval."""
@@ -77,6 +81,7 @@ class Evaluation:
             },
             "success_rates": self.success_rates,
             "gate_rates": self.gate_rates,
+            "ends": self.ends,
         }
 
     @classmethod
@@ -92,6 +97,7 @@ class Evaluation:
             fields.get("timesteps"),
             dict(fields.get("success_rates", {})),
             dict(fields.get("gate_rates", {})),
+            {kind: dict(counts) for kind, counts in fields.get("ends", {}).items()},
         )
 
 
@@ -157,6 +163,7 @@ def evaluate(
             if part.successes is not None
         },
         {kind: part.gate_rate for kind, part in played.items() if part.gate_rate is not None},
+        {kind: dict(Counter(part.ends)) for kind, part in played.items() if part.ends is not None},
     )
 
 
@@ -223,4 +230,7 @@ def table(evaluation: Evaluation) -> str:
         )
         difference = "" if kind == "trained" else str(evaluation.difference(kind))
         lines.append(f"{kind:<9}{shares}{mean:<{width}}{difference}".rstrip())
+    if evaluation.ends:
+        lines.append("how episodes ended")
+        lines.extend(f"{kind:<9}{in_words(counts)}" for kind, counts in evaluation.ends.items())
     return "\n".join(lines)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import gymnasium
@@ -16,17 +17,22 @@ from iap_gym._video import VideoWriter
 from iap_gym.attention import PatchSelector
 from iap_gym.baselines.evolution.policy import EvolutionPolicy
 from iap_gym.baselines.evolution.rollout import run_episode
+from iap_gym.baselines.experiments.agents import LastInfo
 from iap_gym.baselines.experiments.evaluate import FIRST_SEED
 from iap_gym.baselines.experiments.loading import load_agent, make_env
 from iap_gym.baselines.experiments.run import Run
+from iap_gym.baselines.experiments.shutter import Shutter, frame_rate
+from iap_gym.envs.quadruped.env import QuadrupedEnv
 from iap_gym.wrappers import mark_patches, score_map
+from iap_gym.wrappers.overlay import observed_region
 
 if TYPE_CHECKING:
+    from iap_gym.baselines.experiments.path_plot import Walk
     from iap_gym.baselines.experiments.recurrent_agent import RecurrentAgent
 
 PANEL_HEIGHT = 384  # pixels; smaller views are enlarged by a whole factor to about this
 CAPTION_HEIGHT = 28
-END_SECONDS = 1.5  # that the end of an episode stays, of a recurrent agent
+END_SECONDS = 1.5  # that the end of an episode stays, of a recurrent agent or a robot
 BACKGROUND = (24, 24, 28)
 
 
@@ -34,6 +40,13 @@ def enlarge(frame: np.ndarray) -> np.ndarray:
     """Repeat the pixels of a small frame so that it can be looked at."""
     factor = max(1, round(PANEL_HEIGHT / frame.shape[0]))
     return frame.repeat(factor, axis=0).repeat(factor, axis=1)
+
+
+def as_high(frame: np.ndarray, height: int) -> np.ndarray:
+    """Take the nearest pixels of a frame for one of another height and the same sides' ratio."""
+    rows, columns = frame.shape[:2]
+    width = round(height * columns / rows)
+    return frame[np.arange(height) * rows // height][:, np.arange(width) * columns // width]
 
 
 def only_patches(frame: np.ndarray, selector: PatchSelector, indices: np.ndarray) -> np.ndarray:
@@ -72,7 +85,7 @@ def scene(
 
     Args:
         env: renders the frame.
-        policy: has just acted on the observations.
+        policy: has acted on the observations last.
         observations: a batch of one.
         text: the line below.
         scores: whether to add the scores of all patches as a heat map.
@@ -81,15 +94,23 @@ def scene(
     if not isinstance(frame, np.ndarray):
         raise RuntimeError(f"render: expected an image, got {type(frame).__name__}")
     selector, indices = policy.selector, policy.last_indices
-    view = enlarge(frame)
     if selector is None or indices is None:
-        return caption([view], ["view"], text)
+        return caption([enlarge(frame)], ["view"], text)
     chosen = indices[0]
-    panels = [mark_patches(view, selector, chosen), only_patches(view, selector, chosen)]
+    view = enlarge(frame)
+    factor = len(view) // len(frame)
+    rows, columns = observed_region(env, frame)
+    region = (
+        slice(factor * rows.start, factor * rows.stop),
+        slice(factor * columns.start, factor * columns.stop),
+    )
+    seen = as_high(view[region], len(view))
+    view[region] = mark_patches(view[region], selector, chosen)
+    panels = [view, only_patches(seen, selector, chosen)]
     titles = ["what the agent sees, selected patches red", "what it keeps"]
     images = policy.images(observations)
     if scores and images is not None:
-        panels.append(score_map(selector, images[0], view.shape[:2], scale="rank"))
+        panels.append(score_map(selector, images[0], seen.shape[:2], scale="rank"))
         titles.append("scores of all patches, by rank")
     return caption(panels, titles, text)
 
@@ -104,6 +125,9 @@ def record(
     sampled: bool = False,
 ) -> list[float]:
     """Film whole episodes of the trained agent to an mp4 file.
+
+    The ways of a robot are drawn too, from above, into a picture beside it: the run's own
+    ``path.png``, or the film's name with "-path.png".
 
     Args:
         run: a run with a checkpoint.
@@ -124,10 +148,11 @@ def record(
     if scores and run.config().algo == "ppo":
         raise _checks.refuse("scores", "False, as a ppo agent selects no patches", scores)
     _require_images(run, split)
-    env = make_env(run.config(), split, render_mode="rgb_array")
+    env = LastInfo(make_env(run.config(), split, render_mode="rgb_array"))
     try:
         agent = load_agent(run, env, sampled)
         returns: list[float] = []
+        walks: list[Walk] = []
         with VideoWriter(path or run.film_file, frame_rate(env)) as video:
             for episode_seed in range(seed, seed + episodes):
                 if isinstance(agent, EvolutionPolicy):
@@ -135,25 +160,62 @@ def record(
                 else:
                     total = _memory(env, agent, episode_seed, video.write)
                 returns.append(total)
+                if isinstance(env.unwrapped, QuadrupedEnv):
+                    walks.append(_walk(env.unwrapped, f"seed {episode_seed}: {_ended(env, total)}"))
+        if walks:
+            from iap_gym.baselines.experiments.path_plot import draw_path
+
+            draw_path(walks, run.path_file if path is None else path_picture(path))
         return returns
     finally:
         env.close()
 
 
+def path_picture(film: str | os.PathLike[str]) -> Path:
+    """Return where the ways of a film's episodes are drawn."""
+    return Path(film).with_name(f"{Path(film).stem}-path.png")
+
+
+def _walk(env: QuadrupedEnv, title: str) -> Walk:
+    from iap_gym.baselines.experiments.path_plot import Walk
+    from iap_gym.envs.quadruped.floor_map import floor_map
+
+    return Walk(floor_map(env), title)
+
+
+def _ended(env: LastInfo, total: float) -> str:
+    """Say how an episode of a robot ended."""
+    inner: Any = env.unwrapped
+    seconds = (len(inner.path) - 1) * inner.mover.control_dt
+    return f"{env.info['end']} after {seconds:.2f} s, return {total:.2f}"
+
+
 def _attention(
-    env: gymnasium.Env,
+    env: LastInfo,
     policy: EvolutionPolicy,
     seed: int,
     write: Callable[[np.ndarray], None],
     scores: bool,
 ) -> float:
     steps = itertools.count()
+    last: Any = None
 
     def watch(seen: Any, total: float) -> None:
+        nonlocal last
+        last = seen
         text = f"step {next(steps)}   return {total:.1f}"
-        write(scene(env, policy, seen, text, scores))
+        shutter.step(lambda: scene(env, policy, seen, text, scores))
 
-    return run_episode(env, policy, seed, watch=watch).total_reward
+    with Shutter(env, write) as shutter:
+        total = run_episode(env, policy, seed, watch=watch).total_reward
+    if "end" in env.info:
+        _stay(write, env, scene(env, policy, last, _ended(env, total), scores))
+    return total
+
+
+def _stay(write: Callable[[np.ndarray], None], env: gymnasium.Env, last: np.ndarray) -> None:
+    for _ in range(round(END_SECONDS * frame_rate(env))):
+        write(last)
 
 
 def _memory(
@@ -165,13 +227,18 @@ def _memory(
 
     drawn = MemoryScene(agent, env)
     steps = itertools.count()
-    with one_torch_thread(), own_randomness(seed, agent.policy.device):
-        episode = run_episode(
-            env, agent, seed, watch=lambda _, total: write(drawn.draw(next(steps), total))
-        )
-    last = drawn.draw_end(episode.length, episode.total_reward)
-    for _ in range(round(END_SECONDS * frame_rate(env))):
-        write(last)
+
+    def watch(_: Any, total: float) -> None:
+        drawn.note(next(steps), total)
+        shutter.step(drawn.picture)
+
+    with (
+        one_torch_thread(),
+        own_randomness(seed, agent.policy.device),
+        Shutter(env, write) as shutter,
+    ):
+        episode = run_episode(env, agent, seed, watch=watch)
+    _stay(write, env, drawn.draw_end(episode.length, episode.total_reward))
     return episode.total_reward
 
 
@@ -181,8 +248,3 @@ def _require_images(run: Run, split: str | None) -> None:
     env.close()
     if "rgb_array" not in env.metadata.get("render_modes", ()):
         raise ValueError(f"env: {run.config().env} renders no rgb_array images, so no film of it")
-
-
-def frame_rate(env: gymnasium.Env) -> float:
-    """Frames a second of real time; 30 where the environment does not say."""
-    return float(env.metadata.get("render_fps") or 30)

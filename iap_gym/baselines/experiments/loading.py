@@ -10,6 +10,7 @@ from iap_gym import _checks
 from iap_gym.baselines.evolution import EvolutionStrategies
 from iap_gym.baselines.evolution.env_source import resolve
 from iap_gym.baselines.evolution.policy import EvolutionPolicy
+from iap_gym.baselines.evolution.warm_start import read_weights
 from iap_gym.baselines.experiments.config import TrainConfig
 from iap_gym.baselines.experiments.run import Run
 from iap_gym.baselines.minigrid import is_minigrid
@@ -82,6 +83,8 @@ def load_agent(
 ) -> EvolutionPolicy | RecurrentAgent:
     """Load what a run has trained so far, as something that acts.
 
+    Of a run of es with evaluations during training it is the generation that was best in them.
+
     Args:
         run: as for ``load_algorithm``.
         env: as for ``load_algorithm``.
@@ -95,6 +98,8 @@ def load_agent(
     if isinstance(algorithm, EvolutionStrategies):
         if sampled:
             raise _checks.refuse("sampled", "False, as the actions of es have no chance", sampled)
+        if run.best_file.is_file():
+            algorithm.policy.load_state_dict(read_weights(run.best_file))
         return algorithm.policy
     from iap_gym.baselines.experiments.ppo_checkpoint import load_statistics
     from iap_gym.baselines.experiments.recurrent_agent import RecurrentAgent

@@ -50,33 +50,38 @@ class MemoryScene:
         self._agent = agent
         self._env = env
         self._chart: StripChart | None = None  # its width is that of the view, not known yet
+        self._lines: list[str] = []  # under the view
         self._open: list[float] = []  # fraction of open gates of every step so far
 
-    def draw(self, step: int, total: float) -> Picture:
-        """Draw the moment after the agent has chosen an action and before it takes it.
+    def note(self, step: int, total: float) -> None:
+        """Take in what the agent did, after it has chosen an action and before that is taken.
 
         Args:
             step: number of the action, from 0.
             total: rewards so far.
-
-        Returns:
-            uint8 (height, width, 3), both even, as video needs.
         """
-        view = self._view()
-        assert self._chart is not None
         assert self._agent.actions is not None
-        columns = self._agent.columns()
-        self._chart.append(columns)
+        if self._chart is None:
+            self._chart = StripChart(self._agent.strips(), self._view().shape[1])
+        self._chart.append(self._agent.columns())
         action = action_name(self._env, self._agent.actions[0])
         lines = [f"step {step}    return {total:.2f}    action {action}"]
         if self._agent.gates is not None:
             gates = self._agent.gates[0]
             self._open.append(float(np.mean(gates > 0)))
             lines.append(f"open gates {np.sum(gates > 0)} of {gates.size}    {self._rate()}")
-        return self._compose(view, lines)
+        self._lines = lines
+
+    def picture(self) -> Picture:
+        """Draw the environment as it is now, with what was noted up to now.
+
+        Returns:
+            uint8 (height, width, 3), both even, as video needs.
+        """
+        return self._compose(self._view(), self._lines)
 
     def draw_end(self, steps: int, total: float) -> Picture:
-        """Draw what the last action led to, as ``draw``."""
+        """Draw what the last action led to, as ``picture``."""
         view = self._view()
         lines = [f"end of the episode after {steps} steps    return {total:.2f}"]
         if self._open:
@@ -90,10 +95,7 @@ class MemoryScene:
         frame = self._env.render()
         if not isinstance(frame, np.ndarray):
             raise RuntimeError(f"render: expected an image, got {type(frame).__name__}")
-        view = fit(frame)
-        if self._chart is None:
-            self._chart = StripChart(self._agent.strips(), view.shape[1])
-        return view
+        return fit(frame)
 
     def _compose(self, view: Picture, lines: list[str]) -> Picture:
         assert self._chart is not None

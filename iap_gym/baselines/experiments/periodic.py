@@ -17,7 +17,7 @@ from sb3_contrib.common.recurrent.policies import RecurrentActorCriticPolicy
 from stable_baselines3.common.vec_env import VecNormalize
 
 from iap_gym import _checks
-from iap_gym.baselines.minigrid import is_minigrid, is_success
+from iap_gym.baselines.experiments.outcomes import known, succeeded, why_ended
 from iap_gym.baselines.ppo.finite import bad_rows
 from iap_gym.recurrent import Core
 
@@ -38,6 +38,8 @@ class Played:
     gate_rate: float | None
     """Fraction of open gates over all steps; None for a core without gates."""
     seconds: float
+    ends: tuple[str, ...] | None = None
+    """Why each episode ended; None where the environment does not say."""
 
     def row(self, timesteps: int) -> dict[str, Any]:
         """Return the row of ``evaluations.csv``."""
@@ -50,17 +52,6 @@ class Played:
             "gate_rate": self.gate_rate,
             "seconds": self.seconds,
         }
-
-
-def succeeded(env_id: str, total_reward: float, info: dict[str, Any]) -> bool | None:
-    """Whether an episode was solved: what its last ``info`` says, else MiniGrid's rule.
-
-    MiniGrid's only reward is that of the goal, so that a return above 0 is a success (so counts the
-    GateL0RD paper too). None where neither says anything.
-    """
-    if "is_success" in info:
-        return bool(info["is_success"])
-    return is_success(total_reward) if is_minigrid(env_id) else None
 
 
 @contextlib.contextmanager
@@ -154,13 +145,13 @@ def evaluate_policy_batch(
         for place in places:
             place.env.close()
     name = env_id or (env.spec.id if env.spec is not None else "")
-    successes = [succeeded(name, episode.total_reward, episode.info) for episode in ended]
     return Played(
         tuple(episode.total_reward for episode in ended),
         tuple(episode.length for episode in ended),
-        None if None in successes else tuple(bool(success) for success in successes),
+        known(succeeded(name, episode.total_reward, episode.info) for episode in ended),
         gates.rate(),
         time.perf_counter() - begin,
+        known(why_ended(episode.info) for episode in ended),
     )
 
 

@@ -16,6 +16,7 @@ from iap_gym.baselines.evolution.rollout import Actor, Episode, run_episode
 from iap_gym.baselines.experiments.agents import FirstObservation, LastInfo, RandomAgent, ZeroAgent
 from iap_gym.baselines.experiments.config import TrainConfig
 from iap_gym.baselines.experiments.loading import load_agent, make_env
+from iap_gym.baselines.experiments.outcomes import known, succeeded, why_ended
 from iap_gym.baselines.experiments.run import Run
 
 KINDS = ("trained", "random", "zero", "blind")
@@ -30,6 +31,7 @@ class Played:
     lengths: tuple[int, ...]
     successes: tuple[bool, ...] | None = None  # None where nothing says what a success is
     gate_rate: float | None = None  # fraction of open gates over all steps
+    ends: tuple[str, ...] | None = None  # why each ended; None where nothing says it
 
 
 @dataclass(frozen=True)
@@ -80,21 +82,11 @@ class Task:
             env.close()
         returns = tuple(episode.total_reward for episode in episodes)
         lengths = tuple(episode.length for episode in episodes)
-        return Played(returns, lengths, self._successes(returns, infos))
-
-    def _successes(
-        self, returns: Sequence[float], infos: Sequence[dict[str, Any]]
-    ) -> tuple[bool, ...] | None:
-        if self.config.algo != "ppo":
-            return None
-        from iap_gym.baselines.experiments.periodic import succeeded
-
-        found = [
+        successes = known(
             succeeded(self.config.env, total, info)
             for total, info in zip(returns, infos, strict=True)
-        ]
-        known = tuple(success for success in found if success is not None)
-        return known if len(known) == len(found) else None
+        )
+        return Played(returns, lengths, successes, ends=known(map(why_ended, infos)))
 
     def _play_together(self, seeds: Sequence[int]) -> Played:
         from iap_gym.baselines.evolution.evaluation import one_torch_thread
@@ -113,7 +105,9 @@ class Task:
                 normalize=load_statistics(run.checkpoint_file),
                 env_id=self.config.env,
             )
-        return Played(played.returns, played.lengths, played.successes, played.gate_rate)
+        return Played(
+            played.returns, played.lengths, played.successes, played.gate_rate, played.ends
+        )
 
 
 def _make(task: Task) -> gymnasium.Env:
@@ -162,9 +156,7 @@ def _join(seeds: Sequence[int], chunks: Sequence[Sequence[int]], parts: Sequence
         return tuple(listed[i] for i in order)
 
     flat = itertools.chain.from_iterable
-    successes = None
-    if all(part.successes is not None for part in parts):
-        successes = ordered(flat(part.successes or () for part in parts))
+    successes, ends = known(part.successes for part in parts), known(part.ends for part in parts)
     # Every step has as many gates.
     rates = [(part.gate_rate, sum(part.lengths)) for part in parts if part.gate_rate is not None]
     rate = (
@@ -173,6 +165,7 @@ def _join(seeds: Sequence[int], chunks: Sequence[Sequence[int]], parts: Sequence
     return Played(
         ordered(flat(part.returns for part in parts)),
         ordered(flat(part.lengths for part in parts)),
-        successes,
+        None if successes is None else ordered(flat(successes)),
         rate,
+        None if ends is None else ordered(flat(ends)),
     )

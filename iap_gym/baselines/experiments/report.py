@@ -15,9 +15,11 @@ import numpy as np
 from iap_gym._files import write_text
 from iap_gym.baselines.experiments.config import TrainConfig
 from iap_gym.baselines.experiments.evaluate import Evaluation, enough, load_evaluations
+from iap_gym.baselines.experiments.outcomes import in_words
 from iap_gym.baselines.experiments.run import Run
 
-PACKAGES = ("iap-gym", "gymnasium", "numpy", "torch", "dm_control", "mujoco")
+PACKAGES = ("iap-gym", "gymnasium", "numpy", "torch", "dm_control", "mujoco", "pybullet")
+QUADRUPED = "iap_gym/Quadruped"  # how these environments' ids begin
 PPO_PACKAGES = (*PACKAGES, "stable-baselines3", "sb3-contrib", "minigrid")
 
 STYLE = """
@@ -46,12 +48,14 @@ def evaluation_table(evaluation: Evaluation, trained_for: int | None = None) -> 
     """
     rates = {"success": evaluation.success_rates, "open gates": evaluation.gate_rates}
     rates = {name: found for name, found in rates.items() if found}
-    titles = ("agent", *rates, "mean return", "trained minus it")
+    titles = ["agent", *rates, "mean return", "trained minus it"]
+    titles += ["ends"] if evaluation.ends else []
     rows = [f"<tr>{''.join(f'<th>{title}</th>' for title in titles)}</tr>"]
     for kind in evaluation.returns:
         shares = [f"{found[kind]:.1%}" if kind in found else "" for found in rates.values()]
         difference = "" if kind == "trained" else str(evaluation.difference(kind))
-        cells = (kind, *shares, str(evaluation.mean(kind)), difference)
+        cells = [kind, *shares, str(evaluation.mean(kind)), difference]
+        cells += [html.escape(in_words(evaluation.ends[kind]))] if evaluation.ends else []
         rows.append(f'<tr class="{kind}">{"".join(f"<td>{cell}</td>" for cell in cells)}</tr>')
     earlier = ""
     if evaluation.timesteps is not None and evaluation.timesteps != trained_for:
@@ -90,7 +94,10 @@ def film_text(config: TrainConfig) -> tuple[str, str]:
     """Return the heading over the film of a run, and the note under it."""
     if config.algo != "ppo":
         attends = "selector" in config.policy_kwargs
-        return ("What it attends to" if attends else "What it does"), ""
+        note = ""
+        if QUADRUPED in config.env:
+            note = '<p class="note">In the corner what the robot sees.</p>'
+        return ("What it attends to" if attends else "What it does"), note
     note = (
         "Under the view the last steps of its core, a row for each unit, with the present step at "
         "the right edge."
@@ -139,6 +146,9 @@ def write_report(run: Run) -> None:
             f'<video controls loop muted src="{embed(run.film_file, "video/mp4")}"></video>'
         )
         parts.append(note)
+    if run.path_file.is_file():
+        parts.append("<h2>Where it goes</h2>")
+        parts.append(f'<img alt="ways from above" src="{embed(run.path_file, "image/png")}">')
     if run.curve_file.is_file():
         parts.append("<h2>Training</h2>")
         parts.append(f'<img alt="training curve" src="{embed(run.curve_file, "image/png")}">')

@@ -25,9 +25,11 @@ class Run:
 
     ``config.json`` what it was made from; ``checkpoint.zip`` the whole state after the newest
     generation (es) or at the newest boundary (ppo, see ``train_ppo``); ``weights.safetensors`` the
-    policy's numbers alone; ``metrics.csv``, ``evaluations.csv`` (played during training) and
-    ``tensorboard/`` the training curve; ``evaluation.json``, ``curve.png``, ``film.mp4`` and
-    ``report.html`` what the later commands add.
+    policy's numbers alone, and ``best.safetensors`` those of the generation that was best in the
+    evaluations during training (es, where there were any); ``metrics.csv``, ``evaluations.csv``
+    (played during training) and ``tensorboard/`` the training curve; ``evaluation.json``,
+    ``curve.png``, ``film.mp4``, ``path.png`` (of a robot, its way from above) and ``report.html``
+    what the later commands add.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -35,12 +37,14 @@ class Run:
         self.config_file = self.path / "config.json"
         self.checkpoint_file = self.path / "checkpoint.zip"
         self.weights_file = self.path / "weights.safetensors"
+        self.best_file = self.path / "best.safetensors"
         self.metrics_file = self.path / "metrics.csv"
         self.evaluations_file = self.path / "evaluations.csv"
         self.tensorboard_dir = self.path / "tensorboard"
         self.evaluation_file = self.path / "evaluation.json"
         self.curve_file = self.path / "curve.png"
         self.film_file = self.path / "film.mp4"
+        self.path_file = self.path / "path.png"
         self.report_file = self.path / "report.html"
 
     @classmethod

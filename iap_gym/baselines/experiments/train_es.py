@@ -10,26 +10,33 @@ from iap_gym.baselines.evolution import EvolutionStrategies
 from iap_gym.baselines.experiments.config import TrainConfig
 from iap_gym.baselines.experiments.progress import Progress
 from iap_gym.baselines.experiments.run import Run
+from iap_gym.baselines.experiments.validation import Validation
 from iap_gym.baselines.minigrid import is_minigrid
 
 
 class Recorder:
     """Saves a run after every generation: checkpoint, metrics and TensorBoard; moves the bar.
 
-    The checkpoint comes first and holds the whole history, from which the metrics are written: a
-    run that is killed between the two loses no row when it goes on.
+    The evaluation of a generation comes before its checkpoint: one that was interrupted is played
+    again when the run goes on. The checkpoint holds the whole history, from which the metrics are
+    written: a run that is killed between the two loses no row.
     """
 
-    def __init__(self, run: Run, progress: Progress) -> None:
+    def __init__(self, run: Run, progress: Progress, validation: Validation | None) -> None:
         self.run = run
         self.progress = progress
+        self.validation = validation
 
     def __call__(self, algorithm: EvolutionStrategies) -> None:
         """Save the generation that has just ended."""
-        algorithm.save(self.run.checkpoint_file)
-        self.run.write_metrics(algorithm.history)
         newest = dict(algorithm.history[-1])
         generation, timesteps = newest.pop("generation"), newest.pop("timesteps")
+        if self.validation is not None:
+            row = self.validation.after_generation(algorithm)
+            if row is not None:
+                self.progress.record("evaluation", row, timesteps)
+        algorithm.save(self.run.checkpoint_file)
+        self.run.write_metrics(algorithm.history)
         self.progress.record("es", newest, timesteps)
         self.progress.advance(
             timesteps,
@@ -49,6 +56,7 @@ def build(config: TrainConfig) -> EvolutionStrategies:
     """Build the algorithm of a config, untrained.
 
     Raises:
+        FileNotFoundError: there is nothing at ``start_from``.
         ValueError: the environment, policy or algorithm refuses an argument.
     """
     assert config.policy is not None, "a config with es names its policy"
@@ -59,6 +67,7 @@ def build(config: TrainConfig) -> EvolutionStrategies:
         env_kwargs=config.env_kwargs,
         policy_kwargs=config.policy_kwargs,
         seed=config.seed,
+        start_from=config.start_from,
         **arguments,
     )
 
@@ -72,7 +81,10 @@ def settle(config: TrainConfig) -> TrainConfig:
     if is_minigrid(config.env):  # symbols and text, which no policy of es takes
         wanted = "an environment for evolution strategies; MiniGrid's train with --algo ppo"
         raise _checks.refuse("env", wanted, config.env)
-    build(config).close()
+    algorithm = build(config)
+    algorithm.close()
+    if config.eval_every is not None:
+        Validation.check(config, algorithm)
     return config
 
 
@@ -84,11 +96,21 @@ def train(run: Run, bar: bool) -> None:
         run.write_metrics(algorithm.history)  # whatever became of the file
     else:
         algorithm = build(config)
+        if config.start_from is not None:  # from now on it may change
+            algorithm.save(run.checkpoint_file)
     try:
         remaining = config.total_timesteps - algorithm.num_timesteps
         if remaining > 0:
-            with contextlib.closing(Progress(run, algorithm.num_timesteps, bar)) as progress:
-                recorder = Recorder(run, progress)
+            with contextlib.ExitStack() as stack:
+                progress = stack.enter_context(
+                    contextlib.closing(Progress(run, algorithm.num_timesteps, bar))
+                )
+                validation = None
+                if config.eval_every is not None:
+                    validation = stack.enter_context(
+                        contextlib.closing(Validation(run, config, algorithm))
+                    )
+                recorder = Recorder(run, progress, validation)
                 algorithm.learn(remaining, callback=recorder, reset_num_timesteps=False)
         algorithm.policy.save_weights(run.weights_file)
     finally:

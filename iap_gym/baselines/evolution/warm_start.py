@@ -1,0 +1,82 @@
+"""Starting a search where another one ended."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from safetensors import SafetensorError
+from safetensors.numpy import load_file
+
+from iap_gym import _checks
+from iap_gym.baselines.evolution import checkpoint
+from iap_gym.baselines.evolution.policy import EvolutionPolicy
+
+Source = str | os.PathLike[str]
+# Vectors apart, what `start_from` takes; a mapping names parts of a policy of parts.
+Start = Source | Mapping[str, Source] | ArrayLike
+# What is looked for in a run's folder, first to last: the best generation where there were
+# evaluations during training, else the newest.
+RUN_FILES = ("best.safetensors", "checkpoint.zip", "weights.safetensors")
+
+
+def read_weights(source: Source) -> dict[str, NDArray[Any]]:
+    """Read the arrays of a policy, as its ``state_dict`` gave them.
+
+    Args:
+        source: a run's folder, a checkpoint (.zip), or weights (.safetensors).
+
+    Raises:
+        FileNotFoundError: there is no such file or folder, or nothing trained in it.
+        ValueError: the file is damaged, or not one of ours.
+    """
+    path = Path(source)
+    if not path.exists():
+        raise FileNotFoundError(f"start_from: there is no run or file {path}")
+    if path.is_dir():
+        found = [path / name for name in RUN_FILES if (path / name).is_file()]
+        if not found:
+            raise FileNotFoundError(f"{path} has none of {', '.join(RUN_FILES)}; train it first")
+        path = found[0]
+    if path.suffix != ".safetensors":
+        return checkpoint.policy_tensors(checkpoint.read(path).tensors)
+    try:
+        return load_file(path)
+    except SafetensorError as error:
+        raise ValueError(f"{path}: expected weights (safetensors), got another: {error}") from error
+
+
+def start(policy: EvolutionPolicy, start_from: Start) -> None:
+    """Give a policy the weights to start from.
+
+    Args:
+        policy: gets them.
+        start_from: what ``read_weights`` reads, for the whole policy; a mapping from parts of it
+            ("high", "low") to such; or a vector, (n,).
+
+    Raises:
+        FileNotFoundError: see ``read_weights``.
+        ValueError: the weights do not fit the policy, or see ``read_weights``.
+    """
+    if isinstance(start_from, str | os.PathLike):
+        _start_part(policy, start_from, None)
+    elif isinstance(start_from, Mapping):
+        for part, source in start_from.items():
+            _start_part(policy, source, part)
+    else:
+        vector = np.asarray(start_from)
+        if not np.issubdtype(vector.dtype, np.number) or not np.isfinite(vector).all():
+            raise _checks.refuse("start_from", "a path, parts or finite numbers", start_from)
+        policy.set_vector(vector)
+
+
+def _start_part(policy: EvolutionPolicy, source: Source, part: str | None) -> None:
+    arrays = read_weights(source)
+    try:
+        policy.start_from(arrays, part)
+    except ValueError as error:
+        raise ValueError(f"start_from: {source} does not fit the policy: {error}") from error

@@ -1,0 +1,111 @@
+"""``iap-gym train --preset`` and ``--start-from`` as a user types them."""
+
+import json
+
+import pytest
+
+from iap_gym.baselines.experiments.run import Run
+from iap_gym.baselines.presets import PRESETS, training
+from iap_gym.cli import main as cli
+from iap_gym.cli.train import parts
+
+CART = ["train", "--env", "CartPole-v1", "--no-progress", "--timesteps", "50"]
+TINY = ["--no-progress", "--timesteps", "8", "--seed", "3"]
+FEW = ["--algo-kwargs", "population_size=2", "episodes_per_candidate=1", "max_episode_steps=2"]
+
+
+def said(capsys, words):
+    code = cli.main(words)
+    return code, capsys.readouterr().err.strip()
+
+
+@pytest.fixture(scope="module")
+def surrogate(tmp_path_factory):
+    pytest.importorskip("pybullet")
+    path = tmp_path_factory.mktemp("runs") / "surrogate"
+    words = ["train", "--preset", "quadruped-surrogate", *TINY, *FEW, "--run", str(path)]
+    words += ["--eval-every", "1000", "--eval-episodes", "1", "--selector", "num_selected=3"]
+    words += ["--env-kwargs", "episode_steps=60", "--eval-env-kwargs", "physics=kinematic"]
+    assert cli.main(words) == 0
+    return path
+
+
+def test_options_change_a_preset_key_by_key(surrogate):
+    config = Run.open(surrogate).config()
+    preset = training("quadruped-surrogate")
+    assert config.env_kwargs == {**preset["env_kwargs"], "episode_steps": 60}
+    assert config.eval_env_kwargs == {**preset["eval_env_kwargs"], "physics": "kinematic"}
+    selector = {**preset["policy_kwargs"]["selector"], "num_selected": 3}
+    assert config.policy_kwargs == {**preset["policy_kwargs"], "selector": selector}
+    assert config.algo_kwargs["sigma"] == preset["algo_kwargs"]["sigma"]
+    assert config.algo_kwargs["population_size"] == 2
+    assert (config.seed, config.total_timesteps, config.eval_every) == (3, 8, 1000)
+    assert preset["policy_kwargs"]["selector"]["num_selected"] == 10  # a copy of its own
+    assert Run.open(surrogate).best_file.is_file()
+
+
+def test_the_next_stage_starts_from_the_one_before(surrogate, tmp_path):
+    path = tmp_path / "joint"
+    words = ["train", "--preset", "quadruped-joint", *TINY, *FEW, "--run", str(path)]
+    words += ["--eval-every", "1000", "--eval-episodes", "1", "--selector", "num_selected=3"]
+    words += ["--env-kwargs", "physics=kinematic", "episode_steps=60"]
+    assert cli.main([*words, "--start-from", f"high={surrogate}", f"low={surrogate}"]) == 0
+    started = json.loads((path / "config.json").read_text())["config"]["start_from"]
+    assert started == {"high": str(surrogate), "low": str(surrogate)}
+    assert cli.main(["train", "--resume", str(path), "--timesteps", "12", "--no-progress"]) == 0
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_every_preset_is_a_config(name):
+    from iap_gym.baselines.experiments.config import TrainConfig
+    from iap_gym.baselines.experiments.train import settle
+
+    pytest.importorskip("pybullet")
+    config = TrainConfig(**training(name))
+    assert settle(config) == config
+
+
+def test_a_run_starts_from_another(tmp_path, capsys):
+    first, second = tmp_path / "first", tmp_path / "second"
+    assert cli.main([*CART, "--run", str(first)]) == 0
+    assert cli.main([*CART, "--run", str(second), "--start-from", str(first)]) == 0
+    assert Run.open(second).config().start_from == str(first)
+    code, message = said(capsys, [*CART, "--policy", "MlpPolicy", "--start-from", str(first)])
+    assert code == 2
+    assert "start_from" in message
+    code, message = said(capsys, ["train", "--resume", str(second), "--start-from", str(first)])
+    assert code == 2
+    assert "--resume: expected no option that the run's config decides, got --start-from" in message
+
+
+def test_what_start_from_may_be():
+    assert parts(None) is None
+    assert parts(["runs/a"]) == "runs/a"
+    assert parts(["high=runs/a"]) == {"high": "runs/a"}
+    assert parts(["low=b", "high=a"]) == {"low": "b", "high": "a"}
+    for wrong in (["a", "b"], ["high=a", "high=b"], ["high=a", "b"]):
+        with pytest.raises(ValueError, match="^--start-from: expected one RUN, or high=RUN"):
+            parts(wrong)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--preset", "quadruped"], "preset: expected one of 'quadruped-flat'"),
+        ([], "--env: expected the id of an environment"),
+        (
+            ["--env", "CartPole-v1", "--start-from", "nowhere"],
+            "start_from: there is no run or file",
+        ),
+        (
+            ["--env", "CartPole-v1", "--eval-episodes", "3"],
+            "--eval-episodes: expected --eval-every",
+        ),
+        (["--preset", "quadruped-high", "--core", "lstm"], "core: expected nothing beside algo"),
+        (["--resume", "x", "--preset", "quadruped-flat"], "--resume: expected no option"),
+    ],
+)
+def test_mistakes_are_one_line(capsys, words, message):
+    code, text = said(capsys, ["train", *words])
+    assert (code, len(text.splitlines())) == (2, 1)
+    assert message in text
