@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from iap_gym.baselines.evolution.algorithm import EvolutionStrategies
     from iap_gym.baselines.ppo.algorithm import RecurrentPPO
+    from iap_gym.baselines.world_model.model import WorldModel
 
-__all__ = ["EvolutionStrategies", "RecurrentPPO"]
+__all__ = ["EvolutionStrategies", "RecurrentPPO", "WorldModel"]
 
 _HOMES = {
     "EvolutionStrategies": "iap_gym.baselines.evolution.algorithm",
     "RecurrentPPO": "iap_gym.baselines.ppo.algorithm",
+    "WorldModel": "iap_gym.baselines.world_model.model",
 }
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from iap_gym.cli.arguments import at_least
 from iap_gym.data import from_minari, load, make_dataset, to_minari
 from iap_gym.data.file import SUFFIX, verify
-from iap_gym.data.making import check_target, sequences_wanted
+from iap_gym.data.making import check_target, file_name, sequences_wanted
 from iap_gym.data.recipes import NAMES, SPLITS, make_recipe
 from iap_gym.data.summary import pool_table, summary
 from iap_gym.envs.planar.world import VARIANTS
@@ -107,8 +107,7 @@ def target_files(out: Path, name: str, variant: str, splits: tuple[str, ...]) ->
         return [out]
     if out.exists() and not out.is_dir():
         raise ValueError(f"--out: expected a folder or a name that ends with {SUFFIX}, got {out}")
-    stem = name if variant == VARIANTS[0] else f"{name}-{variant}"
-    return [out / f"{stem}-{split}{SUFFIX}" for split in splits]
+    return [out / file_name(name, split, variant) for split in splits]
 
 
 def info(arguments: argparse.Namespace) -> int:

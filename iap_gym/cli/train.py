@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from iap_gym.cli import train_model
 from iap_gym.cli.arguments import add_pairs, at_least, pairs
 
 if TYPE_CHECKING:
@@ -28,8 +29,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--env", help="id of the environment")
     parser.add_argument(
         "--algo",
-        choices=("es", "ppo"),
-        help="es: evolution strategies (default); ppo: PPO with a recurrent core",
+        choices=("es", "ppo", train_model.ALGO),
+        help="es: evolution strategies (default); ppo: PPO with a recurrent core; world-model: "
+        "predict observations from actions, of the planar worlds",
     )
     parser.add_argument(
         "--policy",
@@ -42,7 +44,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=at_least(0), help="default 0")
     parser.add_argument("--workers", type=at_least(1), help="processes; the result is the same")
     ppo = parser.add_argument_group("with --algo ppo")
-    ppo.add_argument("--core", help="gatel0rd (default), lstm, gru, elman or clockwork")
+    ppo.add_argument(
+        "--core",
+        help="gatel0rd (default), lstm, gru, elman or clockwork; world-model takes it too",
+    )
     ppo.add_argument(
         "--n-envs", type=at_least(1), help="environments side by side; default 8, MiniGrid 16"
     )
@@ -56,7 +61,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--eval-every",
         type=at_least(1),
         metavar="STEPS",
-        help="play a fixed set of episodes after so many steps, and at the end; default never",
+        help="play a fixed set of episodes after so many steps, and at the end; default never; "
+        "world-model: epochs between evaluations and checkpoints, default 100",
     )
     ppo.add_argument(
         "--eval-episodes", type=at_least(1), metavar="N", help="episodes of the set; default 100"
@@ -67,10 +73,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=None,
         help="take the most probable actions in them instead of sampled ones",
     )
+    train_model.add_arguments(parser)
     add_pairs(parser, "--env-kwargs", "arguments of the environment, such as height=64")
     add_pairs(parser, "--selector", "arguments of the PatchSelector, such as patch_size=4")
-    add_pairs(parser, "--policy-kwargs", "other arguments of the policy, such as hidden_size=16")
-    add_pairs(parser, "--algo-kwargs", "arguments of the algorithm, such as population_size=32")
+    add_pairs(
+        parser,
+        "--policy-kwargs",
+        "other arguments of the policy, or of the world model, such as hidden_size=16",
+    )
+    add_pairs(
+        parser,
+        "--algo-kwargs",
+        "arguments of the algorithm, such as population_size=32 or learning_rate=0.001",
+    )
     parser.add_argument("--run", help="folder of the run; default: a new one under runs/")
     parser.add_argument(
         "--resume",
@@ -82,6 +97,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Train, from nothing or from the newest checkpoint."""
+    if of_world_model(arguments):
+        return train_model.run(arguments)
+    own = train_model.given(arguments, train_model.OWN)
+    if own:
+        raise ValueError(f"{own}: expected --algo {train_model.ALGO} beside it, got another")
+
     from iap_gym.baselines.experiments.curves import draw_curves
     from iap_gym.baselines.experiments.report import write_report
     from iap_gym.baselines.experiments.train import train
@@ -93,6 +114,15 @@ def run(arguments: argparse.Namespace) -> int:
     write_report(folder)
     print(f"{summary(folder)}; {seconds:.0f} s now")
     return 0
+
+
+def of_world_model(arguments: argparse.Namespace) -> bool:
+    """Say whether a world model is to be trained, or to go on being trained."""
+    if not arguments.resume:
+        return arguments.algo == train_model.ALGO
+    from iap_gym.baselines.experiments.model_run import runs_in
+
+    return arguments.algo is None and bool(runs_in(arguments.resume))
 
 
 def summary(folder: Run) -> str:

@@ -15,6 +15,7 @@ from iap_gym.data import file
 from iap_gym.data.collection import Progress, collect
 from iap_gym.data.dataset import SequenceDataset, load
 from iap_gym.data.recipes import SPLITS, Recipe, make_recipe
+from iap_gym.envs.planar.world import VARIANTS
 
 
 def make_dataset(
@@ -78,6 +79,12 @@ def make_dataset(
     }
     file.write(path, arrays, header)
     return load(path)
+
+
+def file_name(name: str, split: str, variant: str = VARIANTS[0]) -> str:
+    """Return the name of a split's file in a folder of data sets."""
+    stem = name if variant == VARIANTS[0] else f"{name}-{variant}"
+    return f"{stem}-{split}{file.SUFFIX}"
 
 
 def versions() -> dict[str, str]:

@@ -87,7 +87,8 @@ def train(run: Run, bar: bool) -> None:
     try:
         remaining = config.total_timesteps - algorithm.num_timesteps
         if remaining > 0:
-            with contextlib.closing(Progress(run, algorithm.num_timesteps, bar)) as progress:
+            shown = Progress(run, algorithm.num_timesteps, bar, config.total_timesteps)
+            with contextlib.closing(shown) as progress:
                 recorder = Recorder(run, progress)
                 algorithm.learn(remaining, callback=recorder, reset_num_timesteps=False)
         algorithm.policy.save_weights(run.weights_file)
