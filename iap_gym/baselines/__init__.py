@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from iap_gym.baselines.evolution.algorithm import EvolutionStrategies
+    from iap_gym.baselines.planning.icem import ICEM
     from iap_gym.baselines.ppo.algorithm import RecurrentPPO
 
-__all__ = ["EvolutionStrategies", "RecurrentPPO"]
+__all__ = ["ICEM", "EvolutionStrategies", "RecurrentPPO"]
 
 _HOMES = {
+    "ICEM": "iap_gym.baselines.planning.icem",
     "EvolutionStrategies": "iap_gym.baselines.evolution.algorithm",
     "RecurrentPPO": "iap_gym.baselines.ppo.algorithm",
 }
