@@ -127,7 +127,33 @@ _FETCH = EnvEntry(
     wrapper="iap_gym.envs.fetch:GoalInterface",
 )
 
-ENTRIES: tuple[EnvEntry, ...] = (*_distracting_control(), *_planar(), _FETCH)
+
+def _quadruped() -> tuple[EnvEntry, ...]:
+    return (
+        EnvEntry(
+            id="iap_gym/QuadrupedObstacleCourse-v0",
+            family="quadruped",
+            entry_point="iap_gym.envs.quadruped.obstacle_course:QuadrupedObstacleCourseEnv",
+            extra="quadruped",
+            max_episode_steps=1000,
+            representative=True,
+        ),
+        EnvEntry(
+            id="iap_gym/QuadrupedNavigation-v0",
+            family="quadruped",
+            entry_point="iap_gym.envs.quadruped.navigation:QuadrupedNavigationEnv",
+            extra="quadruped",
+            max_episode_steps=1000,
+        ),
+    )
+
+
+ENTRIES: tuple[EnvEntry, ...] = (
+    *_distracting_control(),
+    *_planar(),
+    *_quadruped(),
+    _FETCH,
+)
 
 
 @dataclass(frozen=True)
