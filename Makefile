@@ -56,6 +56,7 @@ bench: setup
 	$(BIN)/python benchmarks/ppo.py
 	$(BIN)/python benchmarks/planar.py
 	$(BIN)/python benchmarks/planar_data.py
+	$(BIN)/python benchmarks/fetch.py
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info runs/demo

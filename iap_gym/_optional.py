@@ -9,7 +9,7 @@ from types import ModuleType
 from gymnasium.error import DependencyNotInstalled
 
 
-def require(module: str, extra: str) -> ModuleType:
+def require(module: str, extra: str, hint: str = "") -> ModuleType:
     """Import ``module``; when it is not installed, name the extra of iap-gym that brings it.
 
     Only the absence of the module itself is translated. A module that is installed but fails while
@@ -18,6 +18,7 @@ def require(module: str, extra: str) -> ModuleType:
     Args:
         module: dotted name of the module to import.
         extra: the extra of ``iap-gym`` that installs it.
+        hint: a sentence for the error's end, of why that command may not do.
 
     Returns:
         The imported module.
@@ -31,7 +32,7 @@ def require(module: str, extra: str) -> ModuleType:
         top_level = module.partition(".")[0]
         if error.name != top_level:
             raise
-        raise _absent(top_level, extra) from None
+        raise _absent(top_level, extra, hint) from None
 
 
 def need(extra: str, *modules: str) -> None:
@@ -49,7 +50,6 @@ def need(extra: str, *modules: str) -> None:
             raise _absent(module, extra)
 
 
-def _absent(module: str, extra: str) -> DependencyNotInstalled:
-    return DependencyNotInstalled(
-        f'{module} is not installed, run `pip install "iap-gym[{extra}]"`'
-    )
+def _absent(module: str, extra: str, hint: str = "") -> DependencyNotInstalled:
+    command = f'{module} is not installed, run `pip install "iap-gym[{extra}]"`'
+    return DependencyNotInstalled(f"{command}; {hint}" if hint else command)

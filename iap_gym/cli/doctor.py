@@ -32,6 +32,7 @@ PACKAGES = {
     "box2d": "carracing",
     "pygame-ce": "carracing",
     "minigrid": "minigrid",
+    "gymnasium-robotics": "fetch",
     "rl_zoo3": "zoo",
     "minari": "data",
     "h5py": "data",

@@ -7,6 +7,7 @@ import copy
 import importlib.util
 import pickle
 import random
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -78,11 +79,22 @@ def check_gymnasium(make: Make) -> None:
 
 
 def check_stable_baselines3(make: Make) -> None:
-    """Stable-Baselines3's ``check_env`` passes; advice about actions and sizes is let through."""
+    """Stable-Baselines3's ``check_env`` passes; advice about actions and sizes is let through.
+
+    So is advice to make pictures of float, such as depth, ones of uint8.
+    """
     checker = require("stable_baselines3.common.env_checker", "baselines")
-    allowed = ".*minimal resolution for an image"
-    with made(make) as env, foreign_checker("stable_baselines3 check_env", allowed):
-        checker.check_env(env)
+    allowed = [".*minimal resolution for an image"]
+    with made(make) as env:
+        space = env.observation_space
+        parts = space.spaces.items() if isinstance(space, gymnasium.spaces.Dict) else [("", space)]
+        allowed += [
+            f".*your observation space {re.escape(key)} is an image but the upper and lower bounds"
+            for key, part in parts
+            if part.dtype is not None and np.issubdtype(part.dtype, np.floating)
+        ]
+        with foreign_checker("stable_baselines3 check_env", *allowed):
+            checker.check_env(env)
 
 
 def check_seeding(make: Make) -> None:

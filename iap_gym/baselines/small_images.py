@@ -1,0 +1,87 @@
+"""A features extractor of Stable-Baselines3 for images too small for its own network."""
+
+from __future__ import annotations
+
+import torch
+from gymnasium import spaces
+from stable_baselines3.common.preprocessing import (
+    get_flattened_obs_dim,
+    is_image_space_channels_first,
+)
+from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
+from torch import Tensor, nn
+
+from iap_gym import _checks
+
+SMALLEST_SIDE = 8  # pixels
+
+
+class SmallImageExtractor(BaseFeaturesExtractor):
+    """Convolutions over each image, the other entries of a Dict beside their features.
+
+    Stable-Baselines3's own network (``NatureCNN``) needs images of 36x36 pixels. This one takes 8x8
+    and more, such as the camera of the quadruped::
+
+        settings = {"features_extractor_class": SmallImageExtractor}
+        PPO("MultiInputPolicy", env, policy_kwargs=settings)
+
+    An image passes three convolutions 3x3 with stride 2 and a frame of one zero, each followed by
+    ReLU, to 16, 32 and 32 channels, and one layer with ReLU to ``image_features`` numbers. An image
+    is every part of three dimensions: uint8, which the policy divides by 255, or float as it is.
+
+    Args:
+        observation_space: Box (h, w, c) or (c, h, w), or a Dict with at least one such Box.
+        image_features: numbers for each image.
+
+    Raises:
+        ValueError: no image, or one with a side below 8 pixels.
+    """
+
+    def __init__(self, observation_space: spaces.Space, image_features: int = 128) -> None:
+        _checks.integer("image_features", image_features, 1)
+        parts: dict[str, spaces.Space] = {"": observation_space}
+        if isinstance(observation_space, spaces.Dict):
+            parts = dict(observation_space.items())
+        images = {
+            key: part
+            for key, part in parts.items()
+            if isinstance(part, spaces.Box) and len(part.shape) == 3
+        }
+        if not images:
+            wanted = "an image (h, w, c), or a Dict with one"
+            raise _checks.refuse("observation_space", wanted, observation_space)
+        self._other_keys = tuple(key for key in parts if key not in images)
+        others = sum(get_flattened_obs_dim(parts[key]) for key in self._other_keys)
+        super().__init__(observation_space, len(images) * image_features + others)
+        # A module's name holds no dot and is not empty, a key may: they are numbered.
+        self._image_keys = tuple(images)
+        self.networks = nn.ModuleList(_network(image, image_features) for image in images.values())
+
+    def forward(self, observations: Tensor | dict[str, Tensor]) -> Tensor:
+        """Map a batch (B, *space.shape), or a dict of batches, to (B, features_dim)."""
+        batches = {"": observations} if isinstance(observations, Tensor) else observations
+        features = [
+            network(batches[key])
+            for key, network in zip(self._image_keys, self.networks, strict=True)
+        ]
+        features += [batches[key].flatten(start_dim=1) for key in self._other_keys]
+        return torch.cat(features, dim=1)
+
+
+class _ChannelsFirst(nn.Module):
+    def forward(self, image: Tensor) -> Tensor:
+        return image.permute(0, 3, 1, 2)
+
+
+def _network(image: spaces.Box, image_features: int) -> nn.Sequential:
+    channels_first = is_image_space_channels_first(image)
+    channels, rows, columns = image.shape if channels_first else (image.shape[2], *image.shape[:2])
+    if min(rows, columns) < SMALLEST_SIDE:
+        wanted = f"images of at least {SMALLEST_SIDE}x{SMALLEST_SIDE} pixels"
+        raise _checks.refuse("observation_space", wanted, image)
+    layers: list[nn.Module] = [] if channels_first else [_ChannelsFirst()]
+    for size in (16, 32, 32):
+        layers += [nn.Conv2d(channels, size, kernel_size=3, stride=2, padding=1), nn.ReLU()]
+        channels, rows, columns = size, (rows + 1) // 2, (columns + 1) // 2
+    flat = channels * rows * columns
+    return nn.Sequential(*layers, nn.Flatten(), nn.Linear(flat, image_features), nn.ReLU())

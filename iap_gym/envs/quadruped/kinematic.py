@@ -1,0 +1,218 @@
+"""A surrogate of the walking robot: a unicycle that turns as the gait does, without dynamics.
+
+A high level learns on it what takes an episode of physics a third of a second in a few
+milliseconds. It is made for transfer, not for likeness: it stops at what the robot would stumble
+over.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from iap_gym import _checks
+from iap_gym.envs.quadruped import a1
+from iap_gym.envs.quadruped.control import STEERING_GAIN, LatentControl
+from iap_gym.envs.quadruped.gait import PRESETS, TURN_TIME
+from iap_gym.envs.quadruped.low_level import LowLevel
+from iap_gym.envs.quadruped.mover import Place, Pose
+from iap_gym.envs.quadruped.pmtg import GAIT_ACTIONS
+from iap_gym.envs.quadruped.world import Block
+
+Array = NDArray[np.float64]
+
+CONTROL_DT = 0.01  # s, of the control step that it stands for
+GAIT = "trot"
+# Of this gait on flat ground, measured (tests/envs/quadruped/test_kinematic.py).
+SPEED = 0.97  # m/s
+YAW_RATE = 2.0  # rad/s per turn, at full speed
+YAW_RATE_SLOW = 10.0  # rad/s per turn, of a robot that does not get ahead yet: its feet slip
+START_DELAY = 0.6  # s in which the gait comes up and the robot stays where it is
+START_TIME = 0.5  # s, time constant with which it then comes up to its speed
+TRUNK_HEIGHT = 0.26  # m above the floor
+LARGEST_TURN = 0.5  # of PMTGController, for an action of 1
+
+# The robot from above: discs along its body, legs included.
+RADIUS = 0.17  # m
+DISCS = (-0.14, 0.0, 0.14)  # m ahead of the trunk's origin
+FOOTING = 0.1  # m that the trunk's origin stays away from an edge, or the feet lose it
+CLEARANCE = 0.45  # m above the floor; what hangs higher is no obstacle
+STEP = 0.04  # m above the floor; what is lower is stepped over
+
+_TURN = GAIT_ACTIONS.index("turn")
+
+
+class _Rectangle(NamedTuple):
+    """A box from above."""
+
+    x: float
+    y: float
+    cosine: float  # of its yaw
+    sine: float
+    half_length: float
+    half_width: float
+
+    def distance(self, x: float, y: float) -> float:
+        """Return how far a point is from it, m; 0 inside."""
+        dx, dy = x - self.x, y - self.y
+        along = abs(self.cosine * dx + self.sine * dy) - self.half_length
+        across = abs(self.cosine * dy - self.sine * dx) - self.half_width
+        return math.hypot(max(along, 0.0), max(across, 0.0))
+
+    def depth(self, x: float, y: float) -> float:
+        """Return how far a point is inside of it, m; negative outside."""
+        dx, dy = x - self.x, y - self.y
+        along = self.half_length - abs(self.cosine * dx + self.sine * dy)
+        return min(along, self.half_width - abs(self.cosine * dy - self.sine * dx))
+
+
+class KinematicMover:
+    r"""Moves as the trotting robot does on average; implements ``Mover`` for "latent".
+
+    With the turn c of the gait that a latent command asks for, each control step dt is
+
+    .. math::
+        \tau &\leftarrow \tau + (c - \tau)(1 - e^{-dt / T}) \\
+        v &\leftarrow v + (V - v)(1 - e^{-dt / T_v}) \\
+        \psi &\leftarrow \psi + (k v / V + k_0 (1 - v / V))\, \tau\, dt \\
+        (x, y) &\leftarrow (x, y) + v\, dt\, (\cos \psi, \sin \psi)
+
+    with T = 0.2 s, the gait's own low-pass; V = 0.97 m/s and T_v = 0.5 s; k = 2 rad/s and
+    k_0 = 10 rad/s, as the robot turns faster before it gets ahead. In the first 0.6 s only the
+    first of these holds. Where it touches an obstacle, or leaves the floor, it falls and lies:
+    nothing slides along a wall.
+
+    Of a low level only what it makes of the command is used, and of that only the turn.
+
+    Args:
+        latent_size: numbers in a command.
+
+    Attributes:
+        controller: has the low level, as the robot's has.
+    """
+
+    control_dt = CONTROL_DT
+
+    def __init__(self, latent_size: int = 1) -> None:
+        self.command_size = _checks.integer("latent_size", latent_size, 1)
+        self.controller = LatentControl(GAIT, LowLevel.steering(latent_size, STEERING_GAIN))
+        self._frequency = PRESETS[GAIT].frequency
+        self._joints = a1.neutral_pose()
+        self._start_steps = round(START_DELAY / CONTROL_DT)
+        self._turn_gain = 1.0 - math.exp(-CONTROL_DT / TURN_TIME)
+        self._speed_gain = 1.0 - math.exp(-CONTROL_DT / START_TIME)
+
+    def reset(self, place: Place) -> None:
+        """Stand at the start of a place.
+
+        Raises:
+            ValueError: the place has a mesh, which this mover does not feel.
+        """
+        world = place.world
+        if world.mesh is not None:
+            raise _checks.refuse("physics", '"bullet" in a scene of a mesh', "kinematic")
+        low, high = place.floor_height + STEP, place.floor_height + CLEARANCE
+        blocks = world.boxes
+        self._floors = [_from_above(block, FOOTING) for block in blocks[: place.num_floors]]
+        self._obstacles = [
+            _from_above(block)
+            for block in blocks[place.num_floors :]
+            if block.center[2] - block.half_extents[2] < high
+            and block.center[2] + block.half_extents[2] > low
+        ]
+        ground = world.ground_height
+        self._endless = ground is not None and abs(ground - place.floor_height) < STEP
+        self._floor = place.floor_height
+        self._x, self._y, _ = place.position
+        self._yaw = place.yaw
+        self._turn = self._speed = 0.0
+        self._steps = 0
+        self._fell = self._collided = False
+        self._free = self._free_way()
+
+    def step(self, command: Array) -> None:
+        """Move for one control step by a command (command_size,) in [-1, 1]."""
+        self._steps += 1
+        if self._fell:
+            return
+        turn = LARGEST_TURN * self._wanted(command)
+        self._turn += (turn - self._turn) * self._turn_gain
+        if self._steps <= self._start_steps:
+            return
+        self._speed += (SPEED - self._speed) * self._speed_gain
+        ahead = self._speed / SPEED
+        rate = YAW_RATE * ahead + YAW_RATE_SLOW * (1.0 - ahead)
+        self._yaw += rate * self._turn * CONTROL_DT
+        way = self._speed * CONTROL_DT
+        self._x += way * math.cos(self._yaw)
+        self._y += way * math.sin(self._yaw)
+        self._free -= way
+        if self._free <= 0.0:
+            self._collided = self._touches()
+            self._fell = self._collided or not self._supported()
+            self._free = self._free_way()
+
+    def pose(self) -> Pose:
+        """Return where the trunk is: upright at its height, or on the floor once it fell."""
+        cosine, sine = math.cos(self._yaw), math.sin(self._yaw)
+        height = self._floor + (0.0 if self._fell else TRUNK_HEIGHT)
+        rotation = np.array([[cosine, -sine, 0.0], [sine, cosine, 0.0], [0.0, 0.0, 1.0]])
+        yaw = math.remainder(self._yaw, 2.0 * math.pi)
+        return Pose(np.array([self._x, self._y, height]), rotation, 0.0, 0.0, yaw)
+
+    def joint_angles(self) -> Array:
+        """Return the neutral pose, (12,) rad: the legs do not move."""
+        return self._joints.copy()
+
+    def proprioception(self) -> Array:
+        """Return zeros for IMU and motors, and the phase that the gait would have, (18,)."""
+        phase = 2.0 * math.pi * self._frequency * CONTROL_DT * self._steps
+        felt = np.zeros(4 + len(a1.JOINT_NAMES) + 2)
+        felt[-2:] = 0.5 * (math.cos(phase) + 1.0), 0.5 * (math.sin(phase) + 1.0)
+        return felt
+
+    def collides(self) -> bool:
+        """Whether the last step led into an obstacle."""
+        return self._collided
+
+    def close(self) -> None:
+        """Do nothing: nothing is held."""
+
+    def _wanted(self, command: Array) -> float:
+        """Return the action of the turn that the low level makes of a command."""
+        low_level = self.controller.low_level
+        row = low_level.weight[_TURN, : self.command_size]
+        return min(max(float(row @ command), -1.0), 1.0)
+
+    def _touches(self) -> bool:
+        cosine, sine = math.cos(self._yaw), math.sin(self._yaw)
+        return any(
+            obstacle.distance(self._x + ahead * cosine, self._y + ahead * sine) < RADIUS
+            for obstacle in self._obstacles
+            for ahead in DISCS
+        )
+
+    def _supported(self) -> bool:
+        return self._endless or any(floor.depth(self._x, self._y) >= 0.0 for floor in self._floors)
+
+    def _free_way(self) -> float:
+        """Return how far it may walk, m, wherever it turns, before it has to look again."""
+        x, y = self._x, self._y
+        reach = max(DISCS) + RADIUS
+        free = min((each.distance(x, y) - reach for each in self._obstacles), default=math.inf)
+        if self._endless:
+            return free
+        return min(free, max((floor.depth(x, y) for floor in self._floors), default=0.0))
+
+
+def _from_above(block: Block, rim: float = 0.0) -> _Rectangle:
+    """Return a box without a rim (m) of it."""
+    x, y, z, w = block.quaternion
+    yaw = math.atan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z))
+    half_length, half_width, _ = block.half_extents
+    return _Rectangle(
+        *block.center[:2], math.cos(yaw), math.sin(yaw), half_length - rim, half_width - rim
+    )

@@ -1,0 +1,166 @@
+"""The surrogate: its equations, what ends in it, and how near it is to the robot."""
+
+import gymnasium
+import numpy as np
+import pytest
+
+import iap_gym  # noqa: F401  registers the ids
+from iap_gym.envs.quadruped import kinematic
+from iap_gym.envs.quadruped.course import Course
+from iap_gym.envs.quadruped.kinematic import CONTROL_DT, RADIUS, KinematicMover
+from iap_gym.envs.quadruped.low_level import LowLevel
+from iap_gym.envs.quadruped.mover import Place
+from iap_gym.envs.quadruped.walkers import oracle
+from iap_gym.envs.quadruped.world import Block, World
+
+pytest.importorskip("pybullet")
+
+ID = "iap_gym/QuadrupedObstacleCourse-v0"
+LONG = {"preset": "flat", "platform_width": 40.0, "length": 40.0, "platform_back": 20.0}
+
+
+def place(blocks=(), ground=0.0, num_floors=0, position=(0.0, 0.0, 0.32), yaw=0.0, floor=0.0):
+    scene = Course().sample(np.random.default_rng(0)).scene()
+    return Place(World(tuple(blocks), ground), scene, position, yaw, floor, num_floors)
+
+
+def moved(mover, steps, *command):
+    for _ in range(steps):
+        mover.step(np.array(command, np.float64))
+    return mover.pose()
+
+
+def test_each_step_is_the_equations_of_the_docstring():
+    mover = KinematicMover(2)
+    mover.controller.low_level = LowLevel.steering(2, 0.8)
+    mover.reset(place(position=(0.3, -0.2, 0.32), yaw=0.4))
+    turn = speed = 0.0
+    x, y, yaw = 0.3, -0.2, 0.4
+    for k in range(1, 301):
+        command = np.array([np.sin(k / 40), 0.7])
+        mover.step(command)
+        wanted = 0.5 * 0.8 * command[0]
+        turn += (wanted - turn) * (1 - np.exp(-CONTROL_DT / 0.2))
+        if k <= 60:
+            continue
+        speed += (0.97 - speed) * (1 - np.exp(-CONTROL_DT / 0.5))
+        yaw += (2.0 * speed / 0.97 + 10.0 * (1 - speed / 0.97)) * turn * CONTROL_DT
+        x, y = x + speed * CONTROL_DT * np.cos(yaw), y + speed * CONTROL_DT * np.sin(yaw)
+    pose = mover.pose()
+    np.testing.assert_allclose([*pose.position[:2], pose.yaw], [x, y, yaw], atol=1e-9)
+    np.testing.assert_allclose(pose.rotation @ [1, 0, 0], [np.cos(yaw), np.sin(yaw), 0], atol=1e-9)
+    np.testing.assert_allclose(pose.rotation @ pose.rotation.T, np.eye(3), atol=1e-12)
+    assert pose.position[2] == pytest.approx(0.26)
+
+
+@pytest.mark.parametrize("yaw", [0.0, 0.5, -1.2])
+def test_it_stops_where_the_first_disc_touches_a_wall(yaw):
+    """Head on: the front disc's edge is at the wall, wherever the whole scene is turned."""
+    rotation = (0.0, 0.0, np.sin(yaw / 2), np.cos(yaw / 2))
+    middle = (2.0 * np.cos(yaw), 2.0 * np.sin(yaw), 0.3)
+    wall = Block(middle, (0.05, 1.0, 0.3), rotation)
+    mover = KinematicMover()
+    mover.reset(place([wall], yaw=yaw))
+    pose = moved(mover, 400, 0.0)
+    assert mover.collides()
+    along = float(np.hypot(*pose.position[:2]))
+    front = along + max(kinematic.DISCS) + RADIUS
+    assert 1.95 <= front < 1.95 + 2 * CONTROL_DT
+    assert pose.position[2] == 0.0
+    assert moved(mover, 50, 1.0).position.tolist() == pose.position.tolist()  # it lies
+
+
+def test_only_what_is_at_its_height_is_in_its_way():
+    lintel = Block((2.0, 0.0, 2.2), (0.05, 1.0, 0.2))
+    sill = Block((3.0, 0.0, 0.01), (0.05, 1.0, 0.01))
+    beside = Block((4.0, 1.0 + RADIUS + 0.01, 0.3), (0.05, 1.0, 0.3))
+    mover = KinematicMover()
+    mover.reset(place([lintel, sill, beside]))
+    assert moved(mover, 600, 0.0).position[0] > 4.5
+    nearer = Block((4.0, 1.0 + RADIUS - 0.01, 0.3), (0.05, 1.0, 0.3))
+    mover.reset(place([lintel, sill, nearer]))
+    assert 3.5 < moved(mover, 600, 0.0).position[0] < 4.0
+
+
+def test_it_falls_off_its_floors():
+    floor = Block((0.5, 0.0, 0.25), (1.0, 1.0, 0.25))
+    raised = {"num_floors": 1, "position": (0.0, 0.0, 0.82), "floor": 0.5}
+    mover = KinematicMover()
+    mover.reset(place([floor], **raised))
+    pose = moved(mover, 400, 0.0)
+    assert 1.5 - kinematic.FOOTING <= pose.position[0] < 1.5 - kinematic.FOOTING + 0.02
+    assert (pose.position[2], mover.collides()) == (0.5, False)
+    beside = Block((2.5, 0.0, 0.25), (1.2, 1.0, 0.25))
+    mover.reset(place([floor, beside], **{**raised, "num_floors": 2}))
+    assert moved(mover, 400, 0.0).position[0] > 2.0
+
+
+def test_a_mesh_is_refused(tmp_path):
+    file = tmp_path / "scene.obj"
+    file.write_text("v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n")
+    scene = Course().sample(np.random.default_rng(0)).scene()
+    there = Place(World(mesh=str(file)), scene, (0.0, 0.0, 0.32), 0.0, 0.0)
+    with pytest.raises(ValueError, match=r"^physics: expected \"bullet\" in a scene of a mesh"):
+        KinematicMover().reset(there)
+    with pytest.raises(ValueError, match="^latent_size: expected"):
+        KinematicMover(0)
+
+
+def play(physics, seed, steering):
+    """Return the path and the return of an episode; ``steering`` maps the env to a command."""
+    env = gymnasium.make(ID, control="latent", physics=physics, camera=False)
+    env.reset(seed=seed)
+    total, over = 0.0, False
+    while not over:
+        action = np.array([-1.0, steering(env.unwrapped)], np.float32)
+        _, reward, terminated, truncated, info = env.step(action)
+        total += reward
+        over = terminated or truncated
+    path, end = env.unwrapped.path, info["end"]
+    env.close()
+    return path, total, end
+
+
+def test_episodes_are_repeated_and_end_where_the_walk_ends():
+    path, total, end = play("kinematic", 3, lambda env: 0.0)
+    again = play("kinematic", 3, lambda env: 0.0)
+    np.testing.assert_array_equal(again[0], path)
+    assert again[1:] == (total, end)
+    assert end == "fall"  # into a wall
+    assert total == pytest.approx(path[-1, 0])
+    seeing = play("kinematic", 3, lambda env: oracle(env.layout, env.path[-1]))
+    assert seeing[1] > total + 2
+
+
+def test_observations_have_the_space_of_the_robot():
+    spaces = []
+    for physics in ("kinematic", "bullet"):
+        env = gymnasium.make(ID, control="latent", latent_size=3, physics=physics)
+        spaces.append((env.observation_space, env.action_space))
+        observation, _ = env.reset(seed=0)
+        assert env.observation_space.contains(observation)
+        observation, *_ = env.step(np.full(4, 0.3, np.float32))
+        assert env.observation_space.contains(observation)
+        env.close()
+    assert spaces[0] == spaces[1]
+
+
+@pytest.mark.parametrize("command", [0.0, 0.6, -1.0])
+def test_it_walks_about_as_the_robot_does(command):
+    """The constants: speed and yaw rate of the trot in full physics, once it is up to speed."""
+    found = {}
+    for physics in ("kinematic", "bullet"):
+        env = gymnasium.make(ID, control="latent", physics=physics, camera=False, course=LONG)
+        env.reset(seed=0)
+        for _ in range(60):
+            env.step(np.array([-1.0, command], np.float32))
+        path = env.unwrapped.path[200::50]
+        ways = np.linalg.norm(np.diff(path[:, :2], axis=0), axis=1)
+        turned = np.diff(np.unwrap(path[:, 2]))
+        found[physics] = ways.mean() / 0.5, turned.mean() / 0.5, env.unwrapped.path[150]
+        env.close()
+    (speed, rate, early), (true_speed, true_rate, true_early) = found.values()
+    assert speed == pytest.approx(true_speed, abs=0.06)
+    assert rate == pytest.approx(true_rate, abs=0.1)  # 0.6 at the largest turn
+    assert early[2] == pytest.approx(true_early[2], abs=0.35)  # the start, rough in the robot
+    np.testing.assert_allclose(early[:2], true_early[:2], atol=0.2)
