@@ -58,6 +58,8 @@ bench: setup
 	$(BIN)/python benchmarks/planar_data.py
 	$(BIN)/python benchmarks/raycast.py
 	$(BIN)/python benchmarks/quadruped.py
+	$(BIN)/python benchmarks/fetch.py
+	$(BIN)/python benchmarks/world_model.py
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info runs/demo

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import gymnasium
+from gymnasium.envs.registration import WrapperSpec
 
 
 @dataclass(frozen=True)
@@ -20,6 +21,7 @@ class EnvEntry:
     kwargs: dict[str, Any] = field(default_factory=dict[str, Any])
     representative: bool = False  # the one of its family that the quick tests make
     vector_entry_point: str | None = None  # of a vector environment of its own
+    wrapper: str | None = None  # "module:class" that `gym.make` puts outermost
 
 
 # (domain, task) of dm_control.suite.ALL_TASKS without lqr, which has no time limit.
@@ -115,6 +117,17 @@ def _planar() -> tuple[EnvEntry, ...]:
     )
 
 
+_FETCH = EnvEntry(
+    id="iap_gym/FetchPickAndPlace-v0",
+    family="fetch",
+    entry_point="iap_gym.envs.fetch:make_fetch_pick_and_place",
+    extra="fetch",
+    max_episode_steps=50,
+    representative=True,
+    wrapper="iap_gym.envs.fetch:GoalInterface",
+)
+
+
 def _quadruped() -> tuple[EnvEntry, ...]:
     return (
         EnvEntry(
@@ -135,7 +148,12 @@ def _quadruped() -> tuple[EnvEntry, ...]:
     )
 
 
-ENTRIES: tuple[EnvEntry, ...] = _distracting_control() + _planar() + _quadruped()
+ENTRIES: tuple[EnvEntry, ...] = (
+    *_distracting_control(),
+    *_planar(),
+    *_quadruped(),
+    _FETCH,
+)
 
 
 @dataclass(frozen=True)
@@ -179,4 +197,11 @@ def register_all() -> None:
                 max_episode_steps=entry.max_episode_steps,
                 kwargs=dict(entry.kwargs),
                 vector_entry_point=entry.vector_entry_point,
+                additional_wrappers=_wrappers(entry),
             )
+
+
+def _wrappers(entry: EnvEntry) -> tuple[WrapperSpec, ...]:
+    if entry.wrapper is None:
+        return ()
+    return (WrapperSpec(entry.wrapper.partition(":")[2], entry.wrapper, {}),)

@@ -8,7 +8,12 @@ from iap_gym.registry import DISTRACTING_TASKS, ENTRIES, PLANAR_WORLDS, camel_ca
 from iap_gym.testing import ENV_CHECKS
 
 # What makes a quick environment of each family.
-SMALL = {"distracting_control": {"height": 48, "width": 64}, "planar": {}, "quadruped": {}}
+SMALL = {
+    "distracting_control": {"height": 48, "width": 64},
+    "planar": {},
+    "quadruped": {},
+    "fetch": {},
+}
 REPRESENTATIVES = [entry for entry in ENTRIES if entry.representative]
 
 

@@ -9,13 +9,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numba import njit
+
+# Integers that are no literals: for each of those, numba compiles what is called with it anew.
+ZERO: Any = np.int64(0)
+ONE: Any = np.int64(1)
 
 # Functions that only compiled ones call; they are compiled into those. No error is raised inside.
 # Without the wrappers, which calls from Python or C would need, they compile in less time.
-_INNER = {"error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-inner = njit(**_INNER)
-inlined = njit(**_INNER, inline="always")
+INNER = {"error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+inner = njit(**INNER)
+inlined = njit(**INNER, inline="always")
 
 
 def variant(name: str) -> Callable[[Callable[..., Any]], Any]:
@@ -32,13 +37,13 @@ def variant(name: str) -> Callable[[Callable[..., Any]], Any]:
     return decorate
 
 
-def checksum_of_sources(file: str) -> int:
-    """Return a number that changes when a source beside ``file``, or one of this package, does.
+def checksum_of_sources(*files: str) -> int:
+    """Return a number that changes when a source beside ``files``, or one of this package, does.
 
     numba compiles a kept function anew when its own file changes, not when one does that it calls.
     What is kept should therefore be a closure over this number, which numba takes into account.
     """
-    folders = Path(file).parent, Path(__file__).parent
+    folders = [Path(file).parent for file in (*files, __file__)]
     sources = [source for folder in folders for source in sorted(folder.glob("*.py"))]
     return zlib.crc32(b"".join(source.read_bytes() for source in sources))
 

@@ -1,25 +1,79 @@
-"""exp, tanh and the logistic function of vectors, by polynomials fitted for the largest error.
+"""exp, tanh and the logistic function of vectors.
 
-Ranges are reduced with constants in two parts, of which the first has so few digits that its
-products with the integers that occur are exact.
+In float32 they are polynomials fitted for the largest error; in float64 every lane is handed to the
+C library, which is exact and slow. Ranges are reduced with constants in two parts, of which the
+first has so few digits that its products with the integers that occur are exact.
 """
 
 # pyright: basic
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from iap_gym._compiled.cache import inner
-from iap_gym._compiled.simd import SHIFTER, maximum, minimum, times_power_of_two
+from llvmlite import ir
+from numba import extending, types
+from numba.core import cgutils
+
+from iap_gym._compiled.cache import INNER, inner
+from iap_gym._compiled.simd import (
+    INT,
+    SHIFTER,
+    VectorType,
+    intrinsic,
+    maximum,
+    minimum,
+    times_power_of_two,
+)
 
 LARGEST_ARGUMENT = 87.0  # of exp; beyond it the result would leave the normal float32
 SATURATED = 9.0  # tanh of more is 1 in float32
 
 
+def _of_library(name: str) -> Any:
+    """Return a function that hands the lanes of a vector to a function of the C library."""
+
+    @intrinsic
+    def call(context: Any, x: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            to = signature.return_type
+            number = to.llvm.element
+            kind = ir.FunctionType(number, [number])
+            function = cgutils.get_or_insert_function(builder.module, kind, name)
+            result = args[0]
+            for lane in range(to.lanes):
+                value = builder.call(function, [builder.extract_element(args[0], INT(lane))])
+                result = builder.insert_element(result, value, INT(lane))
+            return result
+
+        return x(x), generate
+
+    return call
+
+
+_OPTIONS: Any = INNER  # numba's type for them does not know all
+
+
+def _by_type(function: Callable[[Any], Any], single: Any, double: Any) -> None:
+    """Let ``function`` be ``single`` of vectors of float32 and ``double`` of those of float64."""
+
+    def of(chosen: Any, dtype: types.Type) -> Callable[[Any], Any]:
+        def call(x: Any) -> Any:
+            return chosen(x)
+
+        call.__qualname__ = f"{function.__name__}_{dtype}"  # see ``variant``
+        return call
+
+    functions = {types.float32: of(single, types.float32), types.float64: of(double, types.float64)}
+
+    @extending.overload(function, jit_options=_OPTIONS)
+    def choose(x: Any) -> Any:
+        return functions[x.dtype] if isinstance(x, VectorType) else None
+
+
 @inner
-def exp(x: Any) -> Any:
-    """Return e^x within 2e-7 of it, relatively; x is clipped to +-LARGEST_ARGUMENT."""
+def _exp(x: Any) -> Any:
     x = minimum(maximum(x, -LARGEST_ARGUMENT), LARGEST_ARGUMENT)
     shifted = x * 1.4426950408889634 + SHIFTER  # x / log 2, rounded
     n = shifted - SHIFTER
@@ -35,8 +89,7 @@ def exp(x: Any) -> Any:
 
 
 @inner
-def tanh(x: Any) -> Any:
-    """Return tanh x within 4e-7 of it, relatively, of at most 1; NaN stays NaN."""
+def _tanh(x: Any) -> Any:
     x = minimum(SATURATED, maximum(-SATURATED, x))
     square = x * x
     p = square * 1.3419796682775205e-08 + 2.0661241707220432e-05
@@ -51,7 +104,34 @@ def tanh(x: Any) -> Any:
 
 
 @inner
-def logistic(x: Any) -> Any:
-    """Return 1 / (1 + e^-x) within 4e-7 of it, relatively, and at least 1e-38; NaN stays NaN."""
+def _logistic(x: Any) -> Any:
     x = minimum(LARGEST_ARGUMENT, maximum(-LARGEST_ARGUMENT, x))
-    return 1.0 / (exp(0.0 - x) + 1.0) + x * 0.0  # exp alone may turn NaN into a number
+    return 1.0 / (_exp(0.0 - x) + 1.0) + x * 0.0  # exp alone may turn NaN into a number
+
+
+_library_exp = _of_library("exp")
+
+
+@inner
+def _library_logistic(x: Any) -> Any:
+    return 1.0 / (_library_exp(0.0 - x) + 1.0)
+
+
+def exp(x: Any) -> Any:
+    """Return e^x; of float32 within 2e-7, relatively, with x clipped to +-LARGEST_ARGUMENT."""
+    raise NotImplementedError("for compiled functions")
+
+
+def tanh(x: Any) -> Any:
+    """Return tanh x, of at most 1, of float32 within 4e-7, relatively; NaN stays NaN."""
+    raise NotImplementedError("for compiled functions")
+
+
+def logistic(x: Any) -> Any:
+    """Return 1 / (1 + e^-x); of float32 within 4e-7, relatively, at least 1e-38; NaN stays NaN."""
+    raise NotImplementedError("for compiled functions")
+
+
+_by_type(exp, _exp, _library_exp)
+_by_type(tanh, _tanh, _of_library("tanh"))
+_by_type(logistic, _logistic, _library_logistic)

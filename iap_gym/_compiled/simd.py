@@ -1,10 +1,12 @@
-"""Vectors of float32 for numba's functions, with the few operations that kernels need.
+"""Vectors of float32 or float64 for numba's functions, with the few operations that kernels need.
 
 Loops over arrays are turned to vector instructions only where the compiler can prove much about
 them. Here every operation is one LLVM instruction on all lanes of a vector, which LLVM splits into
 registers of whatever width the machine has. A lane never depends on another, so that lanes that
 are given the same numbers return the same. Functions written with these operations are compiled
-for each number of lanes that they are called with.
+for each number of lanes, and each type of numbers, that they are called with. Vectors are of the
+numbers that they are loaded from; kernels run in float32, and in float64 where digits count more
+than time.
 """
 
 # numba has no type hints.
@@ -25,6 +27,7 @@ from numba.extending import lower_builtin, register_model, type_callable
 intrinsic: Any = extending.intrinsic
 
 FLOAT, INT = ir.FloatType(), ir.IntType(32)
+NUMBERS = {types.float32: FLOAT, types.float64: ir.DoubleType()}
 # A product and a sum may become one instruction that rounds once; no order is changed.
 FLAGS = ("contract",)
 
@@ -32,15 +35,20 @@ FLAGS = ("contract",)
 class VectorType(types.Type):
     """The numba type of a vector."""
 
-    def __init__(self, lanes: int) -> None:
-        self.lanes = lanes
-        super().__init__(name=f"float32x{lanes}")
+    def __init__(self, lanes: int, dtype: Any = types.float32) -> None:
+        self.lanes, self.dtype = lanes, dtype
+        super().__init__(name=f"{dtype}x{lanes}")
+
+    @property
+    def llvm(self) -> ir.VectorType:
+        """The type in LLVM."""
+        return ir.VectorType(NUMBERS[self.dtype], self.lanes)
 
 
 @register_model(VectorType)
 class _Model(models.PrimitiveModel):
     def __init__(self, manager: Any, frontend_type: VectorType) -> None:
-        super().__init__(manager, frontend_type, ir.VectorType(FLOAT, frontend_type.lanes))
+        super().__init__(manager, frontend_type, frontend_type.llvm)
 
 
 def constant(value: float, lanes: int, element: ir.Type = FLOAT) -> ir.Constant:
@@ -54,14 +62,15 @@ def choose_lanes(builder: ir.IRBuilder, vector: Any, chosen: list[int]) -> Any:
     return builder.shuffle_vector(vector, ir.Constant(vector.type, ir.Undefined), mask)
 
 
-def as_vector(builder: ir.IRBuilder, kind: types.Type, value: Any, lanes: int) -> Any:
-    """Give a number to all lanes; vectors stay."""
+def as_vector(builder: ir.IRBuilder, kind: types.Type, value: Any, to: VectorType) -> Any:
+    """Give a number to all lanes of a vector of type ``to``; vectors stay."""
     if isinstance(kind, VectorType):
         return value
-    if kind != types.float32:
-        value = builder.fptrunc(value, FLOAT)
-    empty = ir.Constant(ir.VectorType(FLOAT, lanes), ir.Undefined)
-    return choose_lanes(builder, builder.insert_element(empty, value, INT(0)), [0] * lanes)
+    if kind != to.dtype:
+        convert = builder.fptrunc if to.dtype == types.float32 else builder.fpext
+        value = convert(value, to.llvm.element)
+    empty = ir.Constant(to.llvm, ir.Undefined)
+    return choose_lanes(builder, builder.insert_element(empty, value, INT(0)), [0] * to.lanes)
 
 
 def element_address(builder: ir.IRBuilder, pointer: Any, at: Any, to: ir.Type) -> Any:
@@ -101,8 +110,8 @@ def _operator(function: Callable[..., Any], instruction: str) -> None:
         return typer
 
     def lower(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
-        lanes = signature.return_type.lanes
-        a, b = (as_vector(builder, *arg, lanes) for arg in zip(signature.args, args, strict=True))
+        to, pairs = signature.return_type, zip(signature.args, args, strict=True)
+        a, b = (as_vector(builder, *arg, to) for arg in pairs)
         return getattr(builder, instruction)(a, b, flags=FLAGS)
 
     lower_builtin(function, VectorType, VectorType)(lower)
@@ -119,36 +128,36 @@ _operator(operator.truediv, "fdiv")
 
 def vectors(lanes: int) -> tuple[Any, Any, Any]:
     """Return the functions ``vector``, ``load`` and ``spread`` for a number of lanes."""
-    kind = VectorType(lanes)
-    llvm = ir.VectorType(FLOAT, lanes)
 
     @intrinsic
     def vector(context: Any, number: Any) -> Any:
-        """Return a vector that is ``number`` in all lanes."""
+        """Return a vector of float32 that is ``number`` in all lanes."""
 
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            return as_vector(builder, signature.args[0], args[0], lanes)
+            return as_vector(builder, signature.args[0], args[0], signature.return_type)
 
-        return kind(number), generate
+        return VectorType(lanes)(number), generate
 
     @intrinsic
     def load(context: Any, pointer: Any, at: Any) -> Any:
         """Return ``pointer[at : at + lanes]``."""
 
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            llvm = signature.return_type.llvm
             return load_at(builder, element_address(builder, args[0], args[1], llvm))
 
-        return kind(pointer, types.intp), generate
+        return VectorType(lanes, pointer.dtype)(pointer, types.intp), generate
 
     @intrinsic
     def spread(context: Any, pointer: Any, at: Any) -> Any:
-        """Return ``vector(pointer[at])``; unlike indexing in Python, ``at`` is not below 0."""
+        """Return ``pointer[at]`` in all lanes; unlike indexing in Python, ``at`` is not below 0."""
 
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            number = load_at(builder, element_address(builder, args[0], args[1], FLOAT))
-            return as_vector(builder, types.float32, number, lanes)
+            to = signature.return_type
+            number = load_at(builder, element_address(builder, args[0], args[1], to.llvm.element))
+            return as_vector(builder, to.dtype, number, to)
 
-        return kind(pointer, types.intp), generate
+        return VectorType(lanes, pointer.dtype)(pointer, types.intp), generate
 
     return vector, load, spread
 
@@ -189,6 +198,16 @@ def _pointer(element: types.Type, llvm: ir.Type) -> Any:
     return pointer
 
 
+@intrinsic
+def pointer_like(context: Any, array: Any, number: Any) -> Any:
+    """Return a pointer to numbers of an array's type from an address in memory."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.inttoptr(args[1], context.get_value_type(signature.return_type))
+
+    return types.CPointer(array.dtype)(array, types.intp), generate
+
+
 # Pointers from addresses in memory, such as ``Tensor.data_ptr`` returns.
 float_pointer = _pointer(types.float32, FLOAT)
 byte_pointer = _pointer(types.uint8, ir.IntType(8))
@@ -213,7 +232,7 @@ def _choice(comparison: str) -> Any:
 
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             pairs = zip(signature.args, args, strict=True)
-            a, b = (as_vector(builder, *arg, signature.return_type.lanes) for arg in pairs)
+            a, b = (as_vector(builder, *arg, signature.return_type) for arg in pairs)
             return builder.select(builder.fcmp_ordered(comparison, a, b), a, b)
 
         return kind(a, b), generate
@@ -234,10 +253,10 @@ def where_positive(context: Any, condition: Any, a: Any, b: Any) -> Any:
         return None
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        lanes = signature.return_type.lanes
-        pairs = zip(signature.args, args, strict=True)
-        condition, a, b = (as_vector(builder, *arg, lanes) for arg in pairs)
-        positive = builder.fcmp_ordered(">", condition, constant(0.0, lanes))
+        to, pairs = signature.return_type, zip(signature.args, args, strict=True)
+        condition, a, b = (as_vector(builder, *arg, to) for arg in pairs)
+        zero = constant(0.0, to.lanes, to.llvm.element)
+        positive = builder.fcmp_ordered(">", condition, zero)
         return builder.select(positive, a, b)
 
     return kind(condition, a, b), generate

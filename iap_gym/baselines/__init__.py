@@ -7,13 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from iap_gym.baselines.evolution.algorithm import EvolutionStrategies
+    from iap_gym.baselines.planning.icem import ICEM
     from iap_gym.baselines.ppo.algorithm import RecurrentPPO
+    from iap_gym.baselines.world_model.model import WorldModel
 
-__all__ = ["EvolutionStrategies", "RecurrentPPO"]
+__all__ = ["ICEM", "EvolutionStrategies", "RecurrentPPO", "WorldModel"]
 
 _HOMES = {
+    "ICEM": "iap_gym.baselines.planning.icem",
     "EvolutionStrategies": "iap_gym.baselines.evolution.algorithm",
     "RecurrentPPO": "iap_gym.baselines.ppo.algorithm",
+    "WorldModel": "iap_gym.baselines.world_model.model",
 }
 
 

@@ -1,18 +1,28 @@
-"""``iap-gym data``: make, look at and exchange the data sets of the planar worlds."""
+"""``iap-gym data``: make, look at and exchange the data sets of the GateL0RD paper."""
 
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import sys
 import time
 from pathlib import Path
 from typing import Any
 
-from iap_gym.cli.arguments import at_least
+from iap_gym._checks import one_of
+from iap_gym.cli.arguments import add_pairs, at_least, pairs
 from iap_gym.data import from_minari, load, make_dataset, to_minari
+from iap_gym.data.fetch import SPLITS
 from iap_gym.data.file import SUFFIX, verify
-from iap_gym.data.making import check_target, sequences_wanted
-from iap_gym.data.recipes import NAMES, SPLITS, make_recipe
+from iap_gym.data.making import (
+    NAMES,
+    check_target,
+    check_variant,
+    file_name,
+    sequences_wanted,
+    splits_of,
+)
+from iap_gym.data.parts import all_cores
 from iap_gym.data.summary import pool_table, summary
 from iap_gym.envs.planar.world import VARIANTS
 
@@ -36,6 +46,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         default=Path("data"),
         help=f"a folder, or for one split a file (…{SUFFIX}); default: %(default)s",
+    )
+    make.add_argument(
+        "--showpiece",
+        type=at_least(1),
+        metavar="N",
+        help="of fetch-diverse: instead, N sequences (at most 100) that iCEM plans on the true "
+        "simulator, with a quarter of an hour of a core for each",
+    )
+    add_pairs(make, "--planner", "of --showpiece: num_samples=64 horizon=12 and the like")
+    make.add_argument(
+        "--workers",
+        type=at_least(1),
+        default=all_cores(),
+        help="processes for the Fetch sets; default: all cores, here %(default)s",
     )
     _add_writing(make)
 
@@ -68,10 +92,15 @@ def run(arguments: argparse.Namespace) -> int:
 def make(arguments: argparse.Namespace) -> int:
     """Collect one split or all, each into a file."""
     name, variant = arguments.name, arguments.variant
-    splits = SPLITS if arguments.split == "all" else (arguments.split,)
-    recipe = make_recipe(name, variant)
+    if arguments.showpiece is not None:
+        return plan(arguments)
+    if arguments.planner:
+        raise ValueError("--planner: expected --showpiece with it")
+    splits = splits_of(name) if arguments.split == "all" else (arguments.split,)
+    check_variant(name, variant)
     for split in splits:
-        sequences_wanted(recipe, split, arguments.sequences)
+        one_of("split", split, splits_of(name))
+        sequences_wanted(name, split, arguments.sequences)
     files = target_files(arguments.out, name, variant, splits)
     for file in files:  # all are looked at before the first is made
         check_target(file, overwrite=arguments.force)
@@ -87,11 +116,39 @@ def make(arguments: argparse.Namespace) -> int:
                 arguments.sequences,
                 overwrite=arguments.force,
                 progress=bar,
+                workers=arguments.workers,
             )
         size = file.stat().st_size / 1e6
         seconds = time.monotonic() - begin
         print(f"{file}: {len(dataset):,} sequences, {size:.1f} MB, {seconds:.1f} s")
         print(*pool_table(dataset), sep="\n", flush=True)
+    return 0
+
+
+def plan(arguments: argparse.Namespace) -> int:
+    """Plan showpieces into a file."""
+    one_of("NAME with --showpiece", arguments.name, ("fetch-diverse",))
+    from iap_gym.baselines.planning.showpieces import SPLIT, PlannerSettings, make_showpieces
+
+    chosen = pairs("--planner", arguments.planner)
+    known = [field.name for field in dataclasses.fields(PlannerSettings)]
+    for key in chosen:
+        one_of("--planner", key, known)
+    (file,) = target_files(arguments.out, arguments.name, VARIANTS[0], (SPLIT,))
+    begin = time.monotonic()
+    with Bar(arguments.name, shown=not arguments.no_progress) as bar:
+        dataset = make_showpieces(
+            file,
+            arguments.showpiece,
+            arguments.seed,
+            PlannerSettings(**chosen),
+            overwrite=arguments.force,
+            progress=bar,
+            workers=arguments.workers,
+        )
+    reached = (dataset.rewards[:, -1] == 0).mean()
+    seconds = time.monotonic() - begin
+    print(f"{file}: {len(dataset)} sequences, {100 * reached:.0f} % at the goal, {seconds:.1f} s")
     return 0
 
 
@@ -107,8 +164,7 @@ def target_files(out: Path, name: str, variant: str, splits: tuple[str, ...]) ->
         return [out]
     if out.exists() and not out.is_dir():
         raise ValueError(f"--out: expected a folder or a name that ends with {SUFFIX}, got {out}")
-    stem = name if variant == VARIANTS[0] else f"{name}-{variant}"
-    return [out / f"{stem}-{split}{SUFFIX}" for split in splits]
+    return [out / file_name(name, split, variant) for split in splits]
 
 
 def info(arguments: argparse.Namespace) -> int:

@@ -8,7 +8,12 @@ from importlib import metadata
 from iap_gym.registry import ENTRIES, UPSTREAM, UpstreamEntry
 
 # One distribution that only this extra brings.
-MARKS = {"distracting": "dm_control", "minigrid": "minigrid"}
+MARKS = {
+    "distracting": "dm_control",
+    "fetch": "gymnasium-robotics",
+    "minigrid": "minigrid",
+    "quadruped": "pybullet",
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -23,7 +23,7 @@ COMMANDS = {
     "watch": ("watch", "film a trained agent with what it attends to"),
     "plot": ("plot", "training curves of one run or several"),
     "reproduce": ("reproduce", "figures of the papers, computed anew"),
-    "data": ("data", "make, look at and exchange the data sets of the planar worlds"),
+    "data": ("data", "make, look at and exchange the data sets of the GateL0RD paper"),
 }
 
 OK, FAILURE, BAD_ARGUMENTS = 0, 1, 2

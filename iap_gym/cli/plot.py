@@ -30,9 +30,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Write the picture."""
     from iap_gym.baselines.experiments.curves import draw_curves
+    from iap_gym.baselines.experiments.model_run import runs_in
     from iap_gym.baselines.experiments.report import write_report
     from iap_gym.baselines.experiments.run import Run
 
+    models = [bool(runs_in(path)) for path in arguments.runs]
+    if all(models):
+        return _plot_models(arguments)
+    if any(models):
+        raise ValueError("RUN: expected runs of agents or of world models, got both")
     folders = [Run.open(path) for path in arguments.runs]
     several = len(folders) > 1
     compares = any((arguments.metric, arguments.csv, arguments.threshold is not None))
@@ -48,6 +54,24 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.out is None:
         write_report(folders[0])
     print(out)
+    return 0
+
+
+def _plot_models(arguments: argparse.Namespace) -> int:
+    from iap_gym.baselines.experiments.model_curves import draw_model_curves
+    from iap_gym.baselines.experiments.model_report import write_model_report
+    from iap_gym.baselines.experiments.model_run import runs_in
+
+    for name in ("metric", "csv", "threshold"):
+        if getattr(arguments, name) is not None:
+            raise ValueError(f"--{name}: expected nothing beside runs of world models")
+    runs = [run for path in arguments.runs for run in runs_in(path)]
+    if arguments.out is None and len(runs) > 1:
+        raise ValueError("--out: expected a file for the curves of several runs, got nothing")
+    draw_model_curves(runs, arguments.out or runs[0].curve_file)
+    if arguments.out is None:
+        write_model_report(runs[0])
+    print(arguments.out or runs[0].curve_file)
     return 0
 
 

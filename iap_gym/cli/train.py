@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from iap_gym.baselines.presets import PRESETS
+from iap_gym.cli import train_model
 from iap_gym.cli.arguments import add_pairs, at_least, pairs
 
 if TYPE_CHECKING:
@@ -34,8 +35,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--algo",
-        choices=("es", "ppo"),
-        help="es: evolution strategies (default); ppo: PPO with a recurrent core",
+        choices=("es", "ppo", train_model.ALGO),
+        help="es: evolution strategies (default); ppo: PPO with a recurrent core; world-model: "
+        "predict observations from actions, of the planar worlds",
     )
     parser.add_argument(
         "--policy",
@@ -53,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=at_least(1),
         metavar="STEPS",
         help="play a fixed set of episodes after so many steps, and at the end; es then keeps the "
-        "best generation; default never",
+        "best generation; default never; world-model: epochs between evaluations, default 100",
     )
     parser.add_argument(
         "--eval-episodes", type=at_least(1), metavar="N", help="episodes of the set; default 100"
@@ -67,7 +69,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "of a hierarchy, one or both",
     )
     ppo = parser.add_argument_group("with --algo ppo")
-    ppo.add_argument("--core", help="gatel0rd (default), lstm, gru, elman or clockwork")
+    ppo.add_argument(
+        "--core",
+        help="gatel0rd (default), lstm, gru, elman or clockwork; world-model takes it too",
+    )
     ppo.add_argument(
         "--n-envs", type=at_least(1), help="environments side by side; default 8, MiniGrid 16"
     )
@@ -83,11 +88,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=None,
         help="take the most probable actions in them instead of sampled ones",
     )
+    train_model.add_arguments(parser)
     add_pairs(parser, "--env-kwargs", "arguments of the environment, such as height=64")
     add_pairs(parser, "--eval-env-kwargs", "those that differ in evaluations, es only")
     add_pairs(parser, "--selector", "arguments of the PatchSelector, such as patch_size=4")
-    add_pairs(parser, "--policy-kwargs", "other arguments of the policy, such as hidden_size=16")
-    add_pairs(parser, "--algo-kwargs", "arguments of the algorithm, such as population_size=32")
+    add_pairs(
+        parser,
+        "--policy-kwargs",
+        "other arguments of the policy, or of the world model, such as hidden_size=16",
+    )
+    add_pairs(
+        parser,
+        "--algo-kwargs",
+        "arguments of the algorithm, such as population_size=32 or learning_rate=0.001",
+    )
     parser.add_argument("--run", help="folder of the run; default: a new one under runs/")
     parser.add_argument(
         "--resume",
@@ -99,6 +113,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Train, from nothing or from the newest checkpoint."""
+    if of_world_model(arguments):
+        return train_model.run(arguments)
+    own = train_model.given(arguments, train_model.OWN)
+    if own:
+        raise ValueError(f"{own}: expected --algo {train_model.ALGO} beside it, got another")
+
     from iap_gym.baselines.experiments.curves import draw_curves
     from iap_gym.baselines.experiments.report import write_report
     from iap_gym.baselines.experiments.train import train
@@ -110,6 +130,15 @@ def run(arguments: argparse.Namespace) -> int:
     write_report(folder)
     print(f"{summary(folder)}; {seconds:.0f} s now")
     return 0
+
+
+def of_world_model(arguments: argparse.Namespace) -> bool:
+    """Say whether a world model is to be trained, or to go on being trained."""
+    if not arguments.resume:
+        return arguments.algo == train_model.ALGO
+    from iap_gym.baselines.experiments.model_run import runs_in
+
+    return arguments.algo is None and bool(runs_in(arguments.resume))
 
 
 def summary(folder: Run) -> str:

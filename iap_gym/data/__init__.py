@@ -1,7 +1,8 @@
-"""The data sets of the planar worlds: collected anew, in one file each, mapped when read.
+"""The data sets of the GateL0RD paper: collected anew, in one file each, mapped when read.
 
 From Gumbsch, Butz and Martius (2021), "Sparsely Changing Latent States for Prediction and Planning
-in Partially Observable Domains": their policies, their balance of events, their sizes.
+in Partially Observable Domains": their balance of events, their sizes, and for the planar worlds
+their policies; those of Fetch Pick and Place were not published.
 """
 
 from iap_gym.data.dataset import Batch, SequenceDataset, load

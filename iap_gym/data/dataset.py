@@ -123,6 +123,17 @@ class SequenceDataset:
         Raises:
             ValueError: another batch size.
         """
+        for rows in self.rows_of_batches(batch_size, rng, balanced=balanced):
+            yield self._batch(rows)
+
+    def rows_of_batches(
+        self, batch_size: int, rng: np.random.Generator, *, balanced: bool = False
+    ) -> Iterator[NDArray[np.int64]]:
+        """Yield which sequences are in each of the ``batches``, int64 (B,).
+
+        Raises:
+            ValueError: another batch size.
+        """
         _checks.integer("batch_size", batch_size, 1, len(self))
         kinds = len(self.categories) if balanced else 1
         if batch_size % kinds:
@@ -132,7 +143,7 @@ class SequenceDataset:
         order = rng.permuted(order, axis=1)
         each = batch_size // kinds
         for start in range(0, order.shape[1] - each + 1, each):
-            yield self._batch(order[:, start : start + each].reshape(-1))
+            yield order[:, start : start + each].reshape(-1)
 
     def _batch(self, rows: NDArray[np.int64]) -> Batch:
         observations, actions, rewards, info = (

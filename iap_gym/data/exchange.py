@@ -65,7 +65,8 @@ def to_minari(
     target = get_dataset_path(name)
     if target.exists():
         raise FileExistsError(f"{target} exists already; choose another name")
-    env: gymnasium.Env[Any, Any] = gymnasium.make(header["env"], variant=header["variant"])
+    settings = {} if header["variant"] is None else {"variant": header["variant"]}
+    env: gymnasium.Env[Any, Any] = gymnasium.make(header["env"], **settings)
     # A folder whose name begins with a dot is none of Minari's: half a data set never looks whole.
     partial = get_dataset_path() / f".{secrets.token_hex(6)}"
     try:

@@ -56,8 +56,8 @@ def run(
     maps = [m for m in (*cell.g, *cell.r, cell.p, cell.o) if isinstance(m, nn.Linear)]
     weights = [z for m in maps for z in (m.weight, m.bias)]
     obstacle = (
-        _mode()
-        or _unusual_tensor((x, h, *weights) if noise is None else (x, h, noise, *weights))
+        obstacle_of_mode()
+        or unusual_tensor((x, h, *weights) if noise is None else (x, h, noise, *weights))
         or _unusual_cell(cell, maps, weights)
         or ("it is empty" if x.shape[0] == 0 or x.shape[1] == 0 else None)
     )
@@ -74,7 +74,7 @@ def run(
     return run_torch(cell, x, h, reset_mask, noise)
 
 
-def _mode() -> str | None:
+def obstacle_of_mode() -> str | None:
     """Say in which mode torch is that the kernel would not heed; None if in none."""
     if torch.compiler.is_compiling() or _is_tracing():
         return "torch compiles or traces it"
@@ -87,13 +87,14 @@ def _mode() -> str | None:
     return None
 
 
-def _unusual_tensor(tensors: Iterable[Tensor]) -> str | None:
-    """Say which tensor is more than float32 numbers in the memory of the CPU."""
+def unusual_tensor(tensors: Iterable[Tensor], dtype: torch.dtype = torch.float32) -> str | None:
+    """Say which tensor is more than numbers of one type in the memory of the CPU."""
+    name = str(dtype).removeprefix("torch.")
     for tensor in tensors:
         if type(tensor) not in _PLAIN:
             return f"a tensor is a {type(tensor).__name__}"
-        if tensor.dtype is not torch.float32 or not tensor.is_cpu:
-            return f"a tensor is {tensor.dtype} on {tensor.device}, not float32 on the CPU"
+        if tensor.dtype is not dtype or not tensor.is_cpu:
+            return f"a tensor is {tensor.dtype} on {tensor.device}, not {name} on the CPU"
         if tensor.layout is not torch.strided:
             return f"a tensor is {tensor.layout}"
     return None
@@ -102,13 +103,17 @@ def _unusual_tensor(tensors: Iterable[Tensor]) -> str | None:
 def _unusual_cell(cell: GateL0RDCell, maps: Sequence[Any], weights: Sequence[Tensor]) -> str | None:
     """Say what somebody made of the maps of a cell that the kernel does not know."""
     for m in maps:
-        hooks = m._forward_pre_hooks or m._forward_hooks
-        if hooks or type(m) is not nn.Linear:
+        if type(m) is not nn.Linear or has_hooks(m):
             return f"a map of the cell is a {type(m).__name__} or has hooks"
     sizes = cell.input_size, cell.hidden_size, cell.output_size, cell.num_internal_layers
     if [weight.shape for weight in weights] != _shapes(*sizes, cell.multiplicative_output):
         return "the weights of the cell have other shapes than it says"
     return None
+
+
+def has_hooks(module: Any) -> bool:
+    """Say whether something else runs when a module is called, such as pruning."""
+    return bool(module._forward_pre_hooks or module._forward_hooks)
 
 
 @functools.cache

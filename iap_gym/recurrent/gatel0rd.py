@@ -72,6 +72,13 @@ class GateL0RD(nn.Module):
         self.hidden_size = cells[0].hidden_size
         self.output_size = cells[0].output_size
 
+    @property
+    def gate_noise(self) -> float:
+        """Standard deviation of the noise on the gates in training mode."""
+        first = self.cells[0]
+        assert isinstance(first, GateL0RDCell)
+        return first.gate_noise
+
     def forward(
         self,
         x: Tensor,
@@ -116,16 +123,22 @@ class GateL0RD(nn.Module):
         h0: Tensor,
         reset_mask: Tensor | None,
         generator: torch.Generator | None = None,
+        noise: Tensor | None = None,
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Do what ``forward`` says, on arguments that were checked."""
+        """Do what ``forward`` says, on arguments that were checked.
+
+        ``noise`` is that of all gates, float (T, B, n_L·H), or None to draw it.
+        """
         time, batch = x.shape[:2]
         states = h0.reshape(self.num_layers, batch, self.hidden_size)
         last: list[Tensor] = []
         gates: list[Tensor] = []
-        for cell, state in zip(self.cells, states, strict=True):
+        given = [None] * self.num_layers if noise is None else noise.chunk(self.num_layers, dim=-1)
+        for cell, state, drawn in zip(self.cells, states, given, strict=True):
             assert isinstance(cell, GateL0RDCell)
-            noise = cell.draw_noise((time, batch), generator)
-            x, h, theta = backends.run(cell, x, state, reset_mask, noise, self.backend)
+            if drawn is None:
+                drawn = cell.draw_noise((time, batch), generator)
+            x, h, theta = backends.run(cell, x, state, reset_mask, drawn, self.backend)
             last.append(h)
             gates.append(theta)
         if self.num_layers == 1:

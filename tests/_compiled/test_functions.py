@@ -101,3 +101,29 @@ def test_lanes_do_not_change_results(lanes):
     x = np.random.default_rng(0).normal(size=320).astype(np.float32) * 5
     for wide, function in ((TANH, functions.tanh), (LOGISTIC, functions.logistic)):
         np.testing.assert_array_equal(over(function, lanes)(x), wide(x))
+
+
+@pytest.mark.parametrize(
+    ("function", "exact"),
+    [
+        (functions.exp, np.exp),
+        (functions.tanh, np.tanh),
+        (functions.logistic, lambda x: 1 / (1 + np.exp(-x))),
+    ],
+)
+def test_float64_is_exact(function, exact):
+    load = vectors(8)[1]
+
+    @njit
+    def loop(x, out):
+        for at in range(0, x.size, 8):
+            store(address(out), at, function(load(address(x), at)))
+
+    x = np.concatenate([np.linspace(-30, 30, 8 * 999), [0.0, -0.0, 1e-300, -1e-300, *[0.5] * 4]])
+    out = np.empty_like(x)
+    loop(x, out)
+    np.testing.assert_allclose(out, exact(x), rtol=6e-16, atol=0)
+    x[:3] = np.nan, np.inf, -np.inf
+    loop(x, out)
+    with np.errstate(over="ignore"):
+        np.testing.assert_array_equal(out[:3], exact(x[:3]))

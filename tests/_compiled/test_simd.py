@@ -14,6 +14,7 @@ from iap_gym._compiled.simd import (
     float_pointer,
     maximum,
     minimum,
+    pointer_like,
     store,
     vectors,
     where_positive,
@@ -36,11 +37,11 @@ def _choices(x, y, out):
         store(address(out), 8 * index, chosen[index])
 
 
-def test_choices_and_what_becomes_of_nan():
-    nan = np.float32(np.nan)
-    x = np.array([1, -1, 0, -0.0, nan, 1e-45, np.inf, -np.inf], np.float32)
-    y = np.arange(8, dtype=np.float32) + 10
-    out = np.empty(32, np.float32)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_choices_and_what_becomes_of_nan(dtype):
+    x = np.array([1, -1, 0, -0.0, np.nan, 1e-45, np.inf, -np.inf], dtype)
+    y = np.arange(8, dtype=dtype) + 10
+    out = np.empty(32, dtype)
     _choices(x, y, out)
     positive = x > 0
     expected = [
@@ -74,3 +75,46 @@ def _mixed(x):
 def test_vectors_of_different_widths_do_not_mix():
     with pytest.raises(TypingError):
         _mixed(np.ones(8, np.float32))
+
+
+@njit
+def _arithmetic(x, y, out):
+    a, b = load(address(x), 0), load(address(y), 0)
+    third = 1.0 / 3.0
+    store(address(out), 0, (a * third + b - a / b) * (2.0 - third))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_numbers_have_the_digits_of_the_vectors_that_they_meet(dtype):
+    x, y = np.arange(1, 9).astype(dtype), np.arange(3, 11).astype(dtype) / 7
+    out = np.empty(8, dtype)
+    _arithmetic(x, y, out)
+    a, b = x.astype(float), y.astype(float)
+    expected = (a / 3 + b - a / b) * (2 - 1 / 3)
+    scale = np.abs(a / 3) + b + a / b
+    tolerance = 5e-7 if dtype == np.float32 else 1e-15
+    assert (np.abs(out - expected) <= tolerance * scale).all()
+
+
+@njit
+def _sum_of_types(x, y):
+    return load(address(x), 0) + load(address(y), 0)
+
+
+def test_vectors_of_different_numbers_do_not_mix():
+    with pytest.raises(TypingError):
+        _sum_of_types(np.ones(8, np.float32), np.ones(8))
+
+
+@njit
+def _double(like, source, target):
+    numbers, out = pointer_like(like, source), pointer_like(like, target)
+    for at in range(4):
+        out[at] = 2 * numbers[at]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_pointers_to_the_numbers_of_an_array(dtype):
+    x, out = np.arange(4).astype(dtype), np.empty(4, dtype)
+    _double(x, x.ctypes.data, out.ctypes.data)
+    np.testing.assert_array_equal(out, 2 * x)

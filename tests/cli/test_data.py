@@ -21,6 +21,13 @@ WRONG = [
     ["data", "make", "shepherd", "--sequences", "0"],
     ["data", "make", "shepherd", "--sequences", "15"],
     ["data", "make", "shepherd", "--sequences", "16", "--out", "a.safetensors"],
+    ["data", "make", "fetch-diverse", "--split", "gen"],
+    ["data", "make", "fetch-grasp", "--variant", "paper"],
+    ["data", "make", "fetch-grasp", "--workers", "0"],
+    ["data", "make", "fetch-grasp", "--showpiece", "2"],
+    ["data", "make", "fetch-diverse", "--showpiece", "101"],
+    ["data", "make", "fetch-diverse", "--showpiece", "1", "--planner", "samples=8"],
+    ["data", "make", "fetch-diverse", "--planner", "num_samples=8"],
     ["data", "info"],
     ["data", "info", "nowhere"],
     ["data", "info", "."],
@@ -184,3 +191,27 @@ def test_a_terminal_is_shown_how_far_the_work_is(here):
     assert "] 100 %" in shown
     assert shown.endswith("\r\033[K")
     assert errors("--no-progress", "--force") == ""
+
+
+def test_fetch_sets_have_the_splits_of_their_own_and_print_acceptance(here, capsys):
+    words = ["data", "make", "fetch-grasp", "--sequences", "2", "--workers", "1"]
+    assert cli.main(words) == 0
+    printed = capsys.readouterr()
+    assert printed.err == ""
+    for split in ("train", "val", "test", "gen"):
+        assert len(load(here / f"data/fetch-grasp-{split}.safetensors")) == 2
+    tried = load("data/fetch-grasp-gen.safetensors").header["pools"]["grasp at 6 to 10"]["tried"]
+    row = f"grasp at 6 to 10 {tried} 2 2 {200 / tried:.2f} %".split()
+    assert row in [line.split() for line in printed.out.splitlines()]
+
+
+def test_showpieces_are_planned_into_a_file_of_their_own(here, capsys):
+    words = ["data", "make", "fetch-diverse", "--showpiece", "1", "--workers", "1", "--planner"]
+    assert cli.main([*words, "num_samples=6", "horizon=3", "iterations=1", "steps=2"]) == 0
+    assert "fetch-diverse-showpiece.safetensors: 1 sequences" in capsys.readouterr().out
+    dataset = load(here / "data/fetch-diverse-showpiece.safetensors")
+    assert dataset.actions.shape == (1, 2, 4)
+    command = dataset.header["command"].split()
+    assert cli.main([*command[1:], "--out", "again", "--workers", "1"]) == 0
+    again = here / "again/fetch-diverse-showpiece.safetensors"
+    assert again.read_bytes() == (here / "data/fetch-diverse-showpiece.safetensors").read_bytes()

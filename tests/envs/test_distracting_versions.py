@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from iap_gym.envs.distracting_control import make_distracting_control, versions
+from iap_gym.envs.distracting_control import make_distracting_control
 from iap_gym.envs.distracting_control.versions import BOUNDS, WORKING_PAIR, check_pair
 
 
@@ -16,7 +16,7 @@ def installed(monkeypatch):
                 raise importlib.metadata.PackageNotFoundError(name)
             return packages[name]
 
-        monkeypatch.setattr(versions.importlib.metadata, "version", version)
+        monkeypatch.setattr(importlib.metadata, "version", version)
 
     return pretend
 

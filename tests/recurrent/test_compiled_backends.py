@@ -312,14 +312,16 @@ def test_no_two_functions_have_one_name():
     pytest.importorskip("numba")
     from numba.core.dispatcher import Dispatcher
 
+    from iap_gym.baselines.world_model.compiled import kernels as others
     from iap_gym.recurrent.compiled import kernels
 
-    found = [
-        (function.py_func.__module__, function.py_func.__qualname__)
-        for function in filter(lambda z: type(z).__mro__.count(Dispatcher), gc.get_objects())
-        if function.py_func.__module__.startswith(("iap_gym.recurrent", "iap_gym._compiled"))
-    ]
-    assert kernels.backward.py_func.__qualname__ in [name for _, name in found]
+    parts = ("iap_gym.recurrent", "iap_gym._compiled", "iap_gym.baselines.world_model")
+    dispatchers = [z for z in gc.get_objects() if Dispatcher in type(z).__mro__]
+    # numba makes several dispatchers of one function for a function of several types
+    functions = {z.py_func for z in dispatchers if z.py_func.__module__.startswith(parts)}
+    found = [(function.__module__, function.__qualname__) for function in functions]
+    for entry_point in (kernels.backward, others.run):
+        assert entry_point.py_func.__qualname__ in [name for _, name in found]
     assert [name for name, count in Counter(found).items() if count > 1] == []
 
 

@@ -114,7 +114,7 @@ class ProcessEvaluator(Evaluator):
         process = context.Process(
             target=work, args=(theirs, self._payload, dict(os.environ)), daemon=True
         )
-        with _main_script_hidden():
+        with main_script_hidden():
             process.start()
         theirs.close()  # else the worker's death would not close the connection
         return _Worker(process, ours)
@@ -170,7 +170,7 @@ class ProcessEvaluator(Evaluator):
 
 
 @contextlib.contextmanager
-def _main_script_hidden() -> Iterator[None]:
+def main_script_hidden() -> Iterator[None]:
     """Keep a starting process from importing the main script, and so from running it again.
 
     What a worker needs of the script is in the payload, by value.

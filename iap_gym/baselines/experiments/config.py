@@ -5,9 +5,11 @@ from __future__ import annotations
 import dataclasses
 import difflib
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from iap_gym import _checks
+
+T = TypeVar("T")
 
 ALGORITHMS = ("es", "ppo")
 # What the algorithm takes too, but the config says elsewhere.
@@ -129,10 +131,19 @@ class TrainConfig:
         Raises:
             ValueError: a field is unknown (the nearest known one is named) or wrong.
         """
-        known = [f.name for f in dataclasses.fields(cls)]
-        for name in fields:
-            if name not in known:
-                near = difflib.get_close_matches(name, known, n=1)
-                hint = f"; did you mean {near[0]}?" if near else ""
-                raise ValueError(f"config: expected fields among {known}, got {name!r}{hint}")
-        return cls(**fields)
+        return from_fields(cls, fields)
+
+
+def from_fields(kind: type[T], fields: dict[str, Any]) -> T:
+    """Build a config, a dataclass, from its fields as JSON values.
+
+    Raises:
+        ValueError: a field is unknown (the nearest known one is named) or wrong.
+    """
+    known = {f.name: f for f in dataclasses.fields(kind)}  # type: ignore[arg-type]
+    for name in fields:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            raise ValueError(f"config: expected fields among {list(known)}, got {name!r}{hint}")
+    return kind(**fields)

@@ -141,6 +141,15 @@ def _save(figure: Figure, path: str | os.PathLike[str], title: str | None = None
         title_fontsize="small",
         alignment="left",
     )
+    write_figure(figure, path)
+
+
+def write_figure(figure: Figure, path: str | os.PathLike[str]) -> None:
+    """Write a figure, in the format that the suffix names.
+
+    Raises:
+        ValueError: a format that matplotlib does not write.
+    """
     canvas = FigureCanvasAgg(figure)
     with replacing(path) as temporary:
         canvas.print_figure(temporary, format=temporary.suffix.lstrip(".") or "png")

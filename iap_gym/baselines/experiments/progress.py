@@ -20,17 +20,18 @@ class Progress:
             by a process that was killed, is replaced.
         done: steps before this training.
         bar: whether to draw the bar.
+        total: steps in all.
+        unit: what a step is.
     """
 
-    def __init__(self, run: Run, done: int, bar: bool) -> None:
+    def __init__(self, run: Run, done: int, bar: bool, total: int, unit: str = "step") -> None:
         from torch.utils.tensorboard import SummaryWriter
 
-        total = run.config().total_timesteps
         self._writer = SummaryWriter(str(run.tensorboard_dir), purge_step=done + 1)
         self._bar = tqdm(
             total=total,
             initial=min(done, total),
-            unit="step",
+            unit=unit,
             unit_scale=True,
             disable=not bar,
             dynamic_ncols=True,

@@ -9,6 +9,7 @@ import platform
 from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -149,14 +150,25 @@ def write_report(run: Run) -> None:
     if run.path_file.is_file():
         parts.append("<h2>Where it goes</h2>")
         parts.append(f'<img alt="ways from above" src="{embed(run.path_file, "image/png")}">')
+    packages = PPO_PACKAGES if config.algo == "ppo" else PACKAGES
+    write_page(run, config.env, [*parts, *origin(run, config.to_json(), packages)])
+
+
+def origin(run: Run, fields: dict[str, Any], packages: Sequence[str]) -> list[str]:
+    """Return the end of a page: the training curve, and what a run was made from."""
+    parts: list[str] = []
     if run.curve_file.is_file():
         parts.append("<h2>Training</h2>")
         parts.append(f'<img alt="training curve" src="{embed(run.curve_file, "image/png")}">')
-    packages = PPO_PACKAGES if config.algo == "ppo" else PACKAGES
     parts.append("<h2>Made from</h2>")
-    parts.append(f"<pre>{html.escape(json.dumps(config.to_json(), indent=2))}</pre>")
+    parts.append(f"<pre>{html.escape(json.dumps(fields, indent=2))}</pre>")
     parts.append(f'<p class="note">{html.escape(versions(packages))}</p>')
-    title = html.escape(f"{run.path.name}: {config.env}")
+    return parts
+
+
+def write_page(run: Run, env: str, parts: Sequence[str]) -> None:
+    """Write parts of HTML as the page of a run."""
+    title = html.escape(f"{run.path.name}: {env}")
     write_text(
         run.report_file,
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'

@@ -8,16 +8,24 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 
 import iap_gym
 from iap_gym._files import write_text
-from iap_gym.baselines.experiments.config import TrainConfig
+from iap_gym.baselines.experiments.config import ALGORITHMS, TrainConfig
 
 FORMAT = "iap_gym run"
 VERSION = 1
+
+
+class Config(Protocol):
+    """What a run is made from."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields as JSON values."""
+        ...
 
 
 class Run:
@@ -48,7 +56,7 @@ class Run:
         self.report_file = self.path / "report.html"
 
     @classmethod
-    def create(cls, path: str | os.PathLike[str], config: TrainConfig) -> Self:
+    def create(cls, path: str | os.PathLike[str], config: Config) -> Self:
         """Make a new run folder.
 
         Raises:
@@ -74,7 +82,7 @@ class Run:
             raise FileNotFoundError(f"{run.path} is no run: it has no {run.config_file.name}")
         return run
 
-    def write_config(self, config: TrainConfig) -> None:
+    def write_config(self, config: Config) -> None:
         """Replace ``config.json``."""
         header = {"format": FORMAT, "version": VERSION, "iap_gym": iap_gym.__version__}
         content = {**header, "config": config.to_json()}
@@ -82,6 +90,20 @@ class Run:
 
     def config(self) -> TrainConfig:
         """Read the config.
+
+        Raises:
+            ValueError: the file is not one of ours, or that of a world model, which does not act.
+        """
+        fields = self.fields()
+        if fields.get("algo") not in (None, *ALGORITHMS):
+            raise ValueError(
+                f"{self.path}: expected a run of an agent ({', '.join(ALGORITHMS)}), got one of "
+                f"{fields['algo']!r}"
+            )
+        return TrainConfig.from_json(fields)
+
+    def fields(self) -> dict[str, Any]:
+        """Read the fields of the config, whatever it is of.
 
         Raises:
             ValueError: the file is not one of ours.
@@ -96,7 +118,7 @@ class Run:
             raise ValueError(
                 f"{self.config_file}: expected version {VERSION}, got {content.get('version')!r}"
             )
-        return TrainConfig.from_json(content["config"])
+        return content["config"]
 
     def write_metrics(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Replace ``metrics.csv`` by these rows, one a generation or update; None is left empty."""

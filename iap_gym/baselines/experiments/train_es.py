@@ -103,7 +103,9 @@ def train(run: Run, bar: bool) -> None:
         if remaining > 0:
             with contextlib.ExitStack() as stack:
                 progress = stack.enter_context(
-                    contextlib.closing(Progress(run, algorithm.num_timesteps, bar))
+                    contextlib.closing(
+                        Progress(run, algorithm.num_timesteps, bar, config.total_timesteps)
+                    )
                 )
                 validation = None
                 if config.eval_every is not None:

@@ -112,7 +112,8 @@ def train(run: Run, bar: bool) -> None:
         model = load_checkpoint(run.checkpoint_file, config, env) if found else build(config, env)
         remaining = config.total_timesteps - model.num_timesteps
         if remaining > 0:
-            with contextlib.closing(Progress(run, model.num_timesteps, bar)) as progress:
+            shown = Progress(run, model.num_timesteps, bar, config.total_timesteps)
+            with contextlib.closing(shown) as progress:
                 _learn(model, remaining, Segments(run, config, model, progress))
         save_weights(model, run.weights_file)
 

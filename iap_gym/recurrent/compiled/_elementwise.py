@@ -1,7 +1,7 @@
 """What happens to each number alone: gates, states and outputs, and their gradients.
 
 Every function here is called with a count and then with what its inner function takes after ``at``.
-Arguments named like arrays are pointers to so many float32; some are changed in place.
+Arguments named like arrays are pointers to so many numbers; some are changed in place.
 """
 
 # pyright: basic
@@ -19,7 +19,7 @@ WIDE = 32  # numbers taken at once; what is left over is taken one by one
 RETANH, HEAVISIDE, SIGMOID = range(3)  # kinds of gates
 
 
-def _for_all(make: Callable[[Any], Callable[..., None]]) -> Any:
+def for_all(make: Callable[[Any], Callable[..., None]]) -> Any:
     """Return a loop over the function that ``make`` returns for a ``load``."""
     name = make.__name__
     wide, single = (variant(f"{name}_{lanes}")(make(vectors(lanes)[1])) for lanes in (WIDE, 1))
@@ -37,7 +37,7 @@ def _for_all(make: Callable[[Any], Callable[..., None]]) -> Any:
     return loop
 
 
-@_for_all
+@for_all
 def move(load: Any) -> Callable[..., None]:
     """Move the state: s to Λ in ``update``, the argument of the last tanh to its value in ``r``."""
 
@@ -73,7 +73,7 @@ def move(load: Any) -> Callable[..., None]:
     return step
 
 
-@_for_all
+@for_all
 def move_back(load: Any) -> Callable[..., None]:
     """Gradients ``dh`` of the new state to those of the old one, of s and of r's last argument."""
 
@@ -104,7 +104,7 @@ def move_back(load: Any) -> Callable[..., None]:
     return step
 
 
-@_for_all
+@for_all
 def squash(load: Any) -> Callable[..., None]:
     """Replace numbers by their tanh."""
 
@@ -114,7 +114,7 @@ def squash(load: Any) -> Callable[..., None]:
     return step
 
 
-@_for_all
+@for_all
 def squash_back(load: Any) -> Callable[..., None]:
     """Gradients ``d`` of tanh, whose values are ``a``, to those of its arguments."""
 
@@ -125,7 +125,7 @@ def squash_back(load: Any) -> Callable[..., None]:
     return step
 
 
-@_for_all
+@for_all
 def output(load: Any) -> Callable[..., None]:
     """The output ``y`` of the arguments of its factors, which are replaced by those."""
 
@@ -141,7 +141,7 @@ def output(load: Any) -> Callable[..., None]:
     return step
 
 
-@_for_all
+@for_all
 def output_back(load: Any) -> Callable[..., None]:
     """Gradients ``dy`` to those of the arguments of the factors."""
 
@@ -156,7 +156,7 @@ def output_back(load: Any) -> Callable[..., None]:
     return step
 
 
-@_for_all
+@for_all
 def add(load: Any) -> Callable[..., None]:
     """Add ``b`` to ``a``."""
 

@@ -73,7 +73,7 @@ def turn_weights(maps: Any) -> None:
 def set_values(m: Any, first: int, rows: int, a: Any, size: int) -> None:
     """Set rows of values to bias + a W^T, over the first columns of W; a is (rows, size)."""
     out = advance(m.values, first * m.width)
-    product(rows, m.width, size, m.bias, 0, a, size, 1, m.turned, m.width, out, m.width)
+    product(rows, m.width, size, m.bias, 0, 1, a, size, 1, m.turned, m.width, out, m.width)
 
 
 @inner
@@ -81,7 +81,7 @@ def add_to_values(m: Any, first: int, rows: int, a: Any, size: int, column: int)
     """Add a W^T to rows of values, over ``size`` columns of W; a is (rows, size)."""
     out = advance(m.values, first * m.width)
     turned = advance(m.turned, column * m.width)
-    product(rows, m.width, size, out, m.width, a, size, 1, turned, m.width, out, m.width)
+    product(rows, m.width, size, out, m.width, 1, a, size, 1, turned, m.width, out, m.width)
 
 
 @inner
@@ -94,7 +94,7 @@ def pass_back(
     """
     d = advance(m.gradients, first * m.width)
     weight = advance(m.weight, column)
-    product(rows, size, m.width, start, pitch, d, m.width, 1, weight, m.fan_in, out, size)
+    product(rows, size, m.width, start, pitch, 1, d, m.width, 1, weight, m.fan_in, out, size)
 
 
 @inner
@@ -108,7 +108,7 @@ def add_weight_gradient(
     wanted = maps.table[index * COLUMNS + WEIGHT_GRADIENT]
     if wanted:
         m = map_of(maps, index)
-        product(m.width, size, rows, zeros, 0, m.gradients, 1, m.width, a, size, room, size)
+        product(m.width, size, rows, zeros, 0, 1, m.gradients, 1, m.width, a, size, room, size)
         out = advance(float_pointer(wanted), column)
         for row in range(m.width):
             add(size, advance(out, row * m.fan_in), advance(room, row * size))
@@ -120,5 +120,5 @@ def add_bias_gradient(maps: Any, index: int, rows: int, ones: Any, zeros: Any, r
     wanted = maps.table[index * COLUMNS + BIAS_GRADIENT]
     if wanted:
         m = map_of(maps, index)
-        product(1, m.width, rows, zeros, 0, ones, 0, 0, m.gradients, m.width, room, m.width)
+        product(1, m.width, rows, zeros, 0, 1, ones, 0, 0, m.gradients, m.width, room, m.width)
         add(m.width, float_pointer(wanted), room)

@@ -1,0 +1,207 @@
+"""Train on Fetch Pick and Place without velocities and rotations, for a given time, and evaluate.
+
+    python examples/fetch.py                                    SAC with hindsight replay, an hour
+    python examples/fetch.py --learner ppo --core gatel0rd      RecurrentPPO, an hour
+    python examples/fetch.py --learner ppo --core lstm --timesteps 500000
+
+Both see the 11 numbers and the goal. SAC learns from the sparse reward, whose goals hindsight
+replay (Andrychowicz et al. 2017) puts where the cube went; RecurrentPPO from minus the distance.
+Both are evaluated with the sparse reward, on episodes that are the same for all.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import time
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+import torch
+from stable_baselines3 import SAC, HerReplayBuffer
+from stable_baselines3.common.base_class import BaseAlgorithm
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.env_util import make_vec_env
+from stable_baselines3.common.vec_env import VecNormalize
+
+import iap_gym
+from iap_gym._files import replacing, write_text
+from iap_gym.baselines import RecurrentPPO
+from iap_gym.baselines.experiments.evaluate import FIRST_SEED, Evaluation, table
+from iap_gym.cli.arguments import at_least
+from iap_gym.recurrent import CORES
+
+ENV = "iap_gym/FetchPickAndPlace-v0"
+STEPS = 50  # of an episode
+SAC_KWARGS: dict[str, Any] = {
+    "learning_rate": 1e-3,
+    "buffer_size": 1_000_000,
+    "batch_size": 256,
+    "gamma": 0.95,
+    "tau": 0.05,
+    "learning_starts": 1_000,
+    "policy_kwargs": {"net_arch": [256, 256]},
+    "replay_buffer_kwargs": {"n_sampled_goal": 4, "goal_selection_strategy": "future"},
+}
+SAC_ENVS, SAC_UPDATES = 8, 4  # updates after a step of all
+PPO_KWARGS: dict[str, Any] = {
+    "n_steps": STEPS,
+    "batch_size": 800,
+    "n_epochs": 5,
+    "gamma": 0.97,
+    "learning_rate": 5e-4,
+    "ent_coef": 1e-3,
+    "bptt": 25,
+    "gate_penalty": 1e-3,
+    "core_sharing": "separate",
+    "policy_kwargs": {"hidden_size": 64, "net_arch": [64]},
+    "stopped_path": None,
+}
+PPO_ENVS = 64
+
+
+class Watch(BaseCallback):
+    """Stops when the time is over, and keeps what training episodes reached.
+
+    Args:
+        seconds: of training.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__()
+        self._seconds = seconds
+        self._begin = self._noted = time.monotonic()
+        self.curve: list[dict[str, float]] = []  # about a point a minute
+
+    def _on_step(self) -> bool:
+        now = time.monotonic()
+        successes = self.model.ep_success_buffer
+        if now - self._noted > min(60.0, self._seconds / 20) and successes:
+            self._noted = now
+            seconds, steps = round(now - self._begin, 1), self.num_timesteps
+            point = {"seconds": seconds, "steps": steps, "success": float(np.mean(successes))}
+            self.curve.append(point)
+            print("{seconds:8.0f} s {steps:10,} steps, success {success:.2f}".format(**point))
+        return now - self._begin < self._seconds
+
+
+def make_learner(options: argparse.Namespace) -> BaseAlgorithm:
+    """Return SAC with hindsight replay, or RecurrentPPO, with their training environments."""
+    common = {"seed": options.seed, "device": "cpu"}
+    kwargs: dict[str, Any] = {"goal_env": True}
+    if options.learner == "her":
+        envs = make_vec_env(ENV, SAC_ENVS, seed=options.seed, env_kwargs=kwargs)
+        return SAC(
+            "MultiInputPolicy",
+            envs,
+            replay_buffer_class=HerReplayBuffer,
+            gradient_steps=SAC_UPDATES,
+            **SAC_KWARGS,
+            **common,
+        )
+    kwargs["reward"] = "dense"
+    envs = make_vec_env(ENV, PPO_ENVS, seed=options.seed, env_kwargs=kwargs)
+    # Places differ by centimetres around a metre or so.
+    normalized = VecNormalize(envs, norm_reward=False)
+    return RecurrentPPO("MultiInputCorePolicy", normalized, options.core, **PPO_KWARGS, **common)
+
+
+class Trained:
+    """Most probable actions of a learner, with its memory and its scales."""
+
+    def __init__(self, model: BaseAlgorithm) -> None:
+        self._model = model
+        self._scales = model.get_vec_normalize_env()
+        self._memory: Any = None
+
+    def __call__(self, observation: Any, start: bool) -> Any:
+        """Return the action (4,) for one observation."""
+        if self._scales is not None:
+            observation = self._scales.normalize_obs(observation)
+        if start:
+            self._memory = None
+        action, self._memory = self._model.predict(
+            observation, self._memory, np.array([start]), deterministic=True
+        )
+        return action
+
+
+def evaluate(model: BaseAlgorithm, episodes: int) -> Evaluation:
+    """Play the model, random actions and none at all on the same episodes, sparse rewards."""
+    rng = np.random.default_rng(0)
+    actors: dict[str, Any] = {
+        "trained": Trained(model),
+        "random": lambda observation, start: rng.uniform(-1, 1, 4),
+        "zero": lambda observation, start: np.zeros(4),
+    }
+    env: gymnasium.Env[Any, Any] = gymnasium.make(ENV, goal_env=True)
+    seeds = tuple(range(FIRST_SEED, FIRST_SEED + episodes))
+    returns: dict[str, tuple[float, ...]] = {}
+    successes: dict[str, float] = {}
+    for kind, actor in actors.items():
+        sums, reached = [], []
+        for seed in seeds:
+            observation, info = env.reset(seed=seed)
+            rewards = []
+            for t in range(STEPS):
+                observation, reward, _, _, info = env.step(actor(observation, t == 0))
+                rewards.append(float(reward))
+            sums.append(math.fsum(rewards))
+            reached.append(info["is_success"])
+        returns[kind], successes[kind] = tuple(sums), float(np.mean(reached))
+    steps = model.num_timesteps
+    return Evaluation(ENV, None, seeds, returns, timesteps=steps, success_rates=successes)
+
+
+def main() -> None:
+    """Train, evaluate, and write what was found."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--learner", choices=("her", "ppo"), default="her")
+    parser.add_argument("--core", choices=tuple(CORES), default="gatel0rd", help="of RecurrentPPO")
+    parser.add_argument("--minutes", type=float, default=60.0, help="of training, at most")
+    parser.add_argument("--timesteps", type=at_least(1), default=10**9, help="at most")
+    parser.add_argument("--seed", type=at_least(0), default=0)
+    parser.add_argument("--episodes", type=at_least(1), default=100, help="of the evaluation")
+    parser.add_argument("--threads", type=at_least(1), default=1, help="of torch")
+    parser.add_argument("--out", type=Path, help="folder for the model and its result")
+    options = parser.parse_args()
+    if not options.minutes > 0:
+        parser.error(f"--minutes: expected a number > 0, got {options.minutes}")
+
+    torch.set_num_threads(options.threads)
+    gymnasium.register_envs(iap_gym)
+    model = make_learner(options)
+    watch = Watch(60 * options.minutes)
+    wall, cpu = time.perf_counter(), time.process_time()
+    model.learn(options.timesteps, callback=watch)
+    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    print(f"{model.num_timesteps:,} steps, {wall:.0f} s ({cpu:.0f} s of CPU), seed {options.seed}")
+    evaluation = evaluate(model, options.episodes)
+    print(table(evaluation))
+    if options.out is None:
+        return
+    with replacing(options.out / "model.zip") as temporary:
+        model.save(temporary)
+    scales = model.get_vec_normalize_env()
+    if scales is not None:
+        with replacing(options.out / "scales.pkl") as temporary:
+            scales.save(str(temporary))
+    found = {
+        "learner": options.learner,
+        "core": options.core if options.learner == "ppo" else None,
+        "seed": options.seed,
+        "seconds": round(wall, 1),
+        "cpu_seconds": round(cpu, 1),
+        "curve": watch.curve,
+        **evaluation.to_json(),
+    }
+    write_text(options.out / "evaluation.json", json.dumps(found, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,169 @@
+"""Train run folders of world models, one in this process or several in processes side by side."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Sequence
+from multiprocessing.connection import wait
+from multiprocessing.process import BaseProcess
+from typing import Any
+
+from tqdm import tqdm
+
+from iap_gym.baselines.evolution.evaluation import one_torch_thread
+from iap_gym.baselines.evolution.processes import main_script_hidden
+from iap_gym.baselines.experiments.model_run import ModelRun
+from iap_gym.baselines.experiments.progress import Progress
+from iap_gym.baselines.world_model.config import ModelConfig
+from iap_gym.baselines.world_model.training import Training, load_sets
+
+Report = Callable[[int], object]  # is told how many epochs are done
+
+
+def settle(config: ModelConfig) -> ModelConfig:
+    """Return a config filled in, once the data sets are there and the model took every argument.
+
+    Raises:
+        ValueError: something of it is refused.
+        TypeError: an argument that the model does not know.
+    """
+    config = config.fill_in()
+    Training(config, *load_sets(config))
+    return config
+
+
+def train(run: ModelRun, bar: bool = False, report: Report | None = None) -> float:
+    """Train a run to its config's epochs, from its newest checkpoint if it has one.
+
+    A run that was killed and goes on ends with the same weights, to the bit, as one that was not.
+
+    Args:
+        run: its config is filled in.
+        bar: whether to draw a progress bar on stderr.
+        report: called after every epoch.
+
+    Returns:
+        The wall time in seconds.
+
+    Raises:
+        RuntimeError: the loss is not finite; the newest checkpoint stays.
+        ValueError: the config is wrong, or the checkpoint is not one of it.
+    """
+    begin, config = time.monotonic(), run.config()
+    assert config.epochs is not None
+    with one_torch_thread():
+        training = Training(config, *load_sets(config))
+        if run.checkpoint_file.is_file():
+            training.restore(run.checkpoint_file)
+            _write_tables(run, training)  # whatever became of the files
+        shown = Progress(run, training.epoch, bar, config.epochs, "epoch")
+        with contextlib.closing(shown) as progress:
+            if not training.evaluations:
+                _evaluate(run, training, progress)
+            while training.epoch < config.epochs:
+                row = training.run_epoch()
+                progress.advance(training.epoch, "training", error=f"{row['error']:.3g}")
+                if report is not None:
+                    report(training.epoch)
+                if training.epoch % config.evaluate_every == 0 or training.epoch == config.epochs:
+                    _evaluate(run, training, progress)
+        training.model.save(run.weights_file)
+    return time.monotonic() - begin
+
+
+def _evaluate(run: ModelRun, training: Training, progress: Progress) -> None:
+    """Evaluate and save; the checkpoint comes first and holds all rows."""
+    evaluation = training.evaluate()
+    training.save(run.checkpoint_file)
+    _write_tables(run, training)
+    for group, row in (("evaluation", evaluation), *(("train", r) for r in training.history[-1:])):
+        numbers = {name: value for name, value in row.items() if name != "epoch"}
+        progress.record(group, numbers, training.epoch)
+
+
+def _write_tables(run: ModelRun, training: Training) -> None:
+    run.write_metrics(training.history)
+    run.write_evaluations(training.evaluations)
+
+
+def train_side_by_side(runs: Sequence[ModelRun], workers: int, bar: bool = False) -> float:
+    """Train runs in processes of their own, so many at a time; as ``train``.
+
+    A process ends with this one, however that ended, after the epoch at hand.
+
+    Returns:
+        The wall time in seconds.
+
+    Raises:
+        RuntimeError: runs failed, the others having gone on; the message names the first.
+    """
+    begin, waiting = time.monotonic(), list(runs)
+    total = sum(run.config().epochs or 0 for run in runs)
+    failed: list[str] = []
+    working: dict[Any, tuple[BaseProcess, ModelRun, int]] = {}
+    shown = tqdm(total=total, unit="epoch", disable=not bar, dynamic_ncols=True)
+    shown.set_description(f"{len(runs)} seeds", refresh=False)
+    try:
+        while waiting or working:
+            while waiting and len(working) < workers:
+                run = waiting.pop(0)
+                connection, process = _start(run)
+                working[connection] = process, run, 0
+            ready: list[Any] = wait(list(working))
+            for connection in ready:
+                process, run, done = working[connection]
+                news = _receive(connection)
+                if isinstance(news, int):
+                    shown.update(news - done)
+                    working[connection] = process, run, news
+                    continue
+                del working[connection]
+                connection.close()
+                process.join()
+                if news is not None or process.exitcode:
+                    reason = news or f"its process ended with exit code {process.exitcode}"
+                    failed.append(f"{run.path}: {reason}")
+    finally:
+        shown.close()
+        for connection, (process, _, _) in working.items():
+            process.terminate()
+            connection.close()
+            process.join()
+    if failed:
+        raise RuntimeError(f"{len(failed)} of {len(runs)} runs failed; {failed[0]}")
+    return time.monotonic() - begin
+
+
+def _start(run: ModelRun) -> tuple[Any, BaseProcess]:
+    """Return a connection, whose class depends on the platform, and a process that trains."""
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_work, args=(os.fspath(run.path), theirs), daemon=True)
+    with main_script_hidden():
+        process.start()
+    theirs.close()  # else the end of the process would not close the connection
+    return ours, process
+
+
+def _receive(connection: Any) -> Any:
+    """Return how many epochs are done, an error's text, or None at the end."""
+    try:
+        return connection.recv()
+    except (EOFError, OSError):
+        return None
+
+
+def _work(path: str, connection: Any) -> None:
+    """Train a run in a process of its own."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent process hears it, and ends this one
+    try:
+        train(ModelRun.open(path), report=connection.send)
+    except BrokenPipeError:  # the parent process is gone
+        sys.exit(1)
+    except Exception as error:
+        connection.send(str(error) or repr(error))
