@@ -111,6 +111,7 @@ def transfer(tasks: Sequence[str], cores: Sequence[str], jobs: int) -> None:
                 if complete(task, core, seed):
                     words = ["evaluate", str(folder(task, core, seed)), "--env", str(larger)]
                     words += ["--sampled", "--episodes", str(EPISODES), "--workers", str(jobs)]
+                    words += ["--agents", "none"]
                     words = [sys.executable, "-m", "iap_gym.cli.main", *words]
                     subprocess.run(words, check=True)
 

@@ -24,9 +24,36 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--sampled", action="store_true", help="draw actions from the policy (ppo) in each step"
     )
     parser.add_argument(
+        "--agents",
+        nargs="+",
+        metavar="AGENT",
+        help="those beside the trained one: random, zero, blind, or none; default: all three",
+    )
+    parser.add_argument(
         "--env", metavar="ID", help="play in another environment with the same spaces"
     )
     add_pairs(parser, "--env-kwargs", "arguments of the environment other than in training")
+
+
+def compared(agents: list[str] | None) -> list[str]:
+    """Return what plays beside the trained agent.
+
+    Raises:
+        ValueError: an unknown agent, or "none" beside others.
+    """
+    from iap_gym.baselines.experiments.evaluate import KINDS
+
+    if agents is None:
+        return list(KINDS)
+    if agents == ["none"]:
+        return []
+    others = [kind for kind in KINDS if kind != "trained"]
+    for agent in agents:
+        if agent not in others:
+            raise ValueError(
+                f"--agents: expected some of {', '.join(others)}, or none, got {agent!r}"
+            )
+    return agents
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -54,6 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
             arguments.episodes,
             split,
             first_seed=arguments.first_seed,
+            kinds=compared(arguments.agents),
             workers=arguments.workers,
             sampled=arguments.sampled,
             env=arguments.env,

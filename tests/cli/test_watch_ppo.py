@@ -42,6 +42,16 @@ def test_evaluations_of_all_kinds_end_in_one_report(run, capsys):
     assert page.count("<table>") == 3
 
 
+@pytest.mark.parametrize(
+    ("words", "played"),
+    [(["none"], {"trained"}), (["zero", "random"], {"trained", "zero", "random"})],
+)
+def test_evaluate_plays_the_agents_that_are_asked_for(run, words, played, capsys):
+    assert cli.main(["evaluate", str(run.path), "--episodes", "2", "--agents", *words]) == 0
+    newest = [e for e in json.loads(run.evaluation_file.read_text()) if not e["sampled"]]
+    assert set(newest[0]["returns"]) == played
+
+
 def test_watch_films_what_the_agent_remembers(run, capsys):
     assert cli.main(["watch", str(run.path), "--sampled", "--seed", "3"]) == 0
     assert f"{run.film_file}: returns " in capsys.readouterr().out
@@ -59,6 +69,10 @@ def test_watch_films_what_the_agent_remembers(run, capsys):
         (["watch", "--scores"], "scores: expected False, as a ppo agent selects no patches"),
         (["watch", "--split", "val"], "has no train and val backgrounds"),
         (["evaluate", "--split", "both"], "has no train and val backgrounds"),
+        (
+            ["evaluate", "--agents", "none", "zero"],
+            "--agents: expected some of random, zero, blind",
+        ),
         (["evaluate", "--env", "MiniGrid-NoSuch-v0"], "MiniGrid-NoSuch"),
         (["evaluate", "--env-kwargs", "size_of=3"], "env_kwargs: "),
         (["evaluate", "--env-kwargs", "a=1", "a=2"], "--env-kwargs: expected each key once"),
