@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--algo",
         choices=("es", "ppo", train_model.ALGO),
         help="es: evolution strategies (default); ppo: PPO with a recurrent core; world-model: "
-        "predict observations from actions, of the planar worlds",
+        "predict observations from actions, of the planar worlds and Fetch",
     )
     parser.add_argument(
         "--policy",
