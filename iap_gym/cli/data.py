@@ -128,7 +128,8 @@ def make(arguments: argparse.Namespace) -> int:
 def plan(arguments: argparse.Namespace) -> int:
     """Plan showpieces into a file."""
     one_of("NAME with --showpiece", arguments.name, ("fetch-diverse",))
-    from iap_gym.baselines.planning.showpieces import SPLIT, PlannerSettings, make_showpieces
+    from iap_gym.baselines.planning.settings import PlannerSettings
+    from iap_gym.baselines.planning.showpieces import SPLIT, make_showpieces
 
     chosen = pairs("--planner", arguments.planner)
     known = [field.name for field in dataclasses.fields(PlannerSettings)]

@@ -1,15 +1,19 @@
-"""``iap-gym evaluate``: a trained agent beside the random, the zero and the blind one."""
+"""``iap-gym evaluate``: a trained agent beside the random, the zero and the blind one.
+
+With ``--planner``, what planning with a world model reaches.
+"""
 
 from __future__ import annotations
 
 import argparse
 
-from iap_gym.cli.arguments import add_pairs, add_run, at_least, pairs
+from iap_gym.cli import evaluate_planner
+from iap_gym.cli.arguments import add_pairs, at_least, pairs
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the subcommand."""
-    add_run(parser)
+    parser.add_argument("run", metavar="RUN", nargs="?", help="a run folder, made by iap-gym train")
     parser.add_argument("--episodes", type=at_least(1), default=20, help="(%(default)s)")
     parser.add_argument(
         "--split",
@@ -30,9 +34,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="those beside the trained one: random, zero, blind, or none; default: all three",
     )
     parser.add_argument(
-        "--env", metavar="ID", help="play in another environment with the same spaces"
+        "--env",
+        metavar="ID",
+        help="play in another environment with the same spaces; with --planner, plan there",
     )
     add_pairs(parser, "--env-kwargs", "arguments of the environment other than in training")
+    evaluate_planner.add_arguments(parser)
 
 
 def compared(agents: list[str] | None) -> list[str]:
@@ -58,6 +65,18 @@ def compared(agents: list[str] | None) -> list[str]:
 
 def run(arguments: argparse.Namespace) -> int:
     """Play, print a table a split, and keep the numbers in the run folder."""
+    if arguments.planner is not None:
+        return evaluate_planner.run(arguments)
+    for name in evaluate_planner.OWN:
+        if getattr(arguments, name):
+            raise ValueError(f"--{name.replace('_', '-')}: expected --planner beside it")
+    if arguments.run is None:
+        raise ValueError("RUN: expected a run folder, got nothing")
+    from iap_gym.baselines.experiments.model_run import is_model_run
+
+    if is_model_run(arguments.run):
+        raise ValueError(f"{arguments.run} is of a world model: expected --planner icem beside it")
+
     from iap_gym.baselines.experiments import evaluate as evaluation
     from iap_gym.baselines.experiments.loading import SPLITS, has_splits
     from iap_gym.baselines.experiments.report import write_report

@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--algo",
         choices=("es", "ppo", train_model.ALGO),
         help="es: evolution strategies (default); ppo: PPO with a recurrent core; world-model: "
-        "predict observations from actions, of the planar worlds",
+        "predict observations from actions, of the planar worlds and Fetch",
     )
     parser.add_argument(
         "--policy",
@@ -253,6 +253,9 @@ def created(arguments: argparse.Namespace) -> Run:
         "policy_kwargs": policy_kwargs,
         "algo_kwargs": algo_kwargs,
     }
+    # What a preset changes for its evaluations gives way to what is said of the environment.
+    for name in changes["env_kwargs"]:
+        fields.get("eval_env_kwargs", {}).pop(name, None)
     fields |= {name: {**fields.get(name, {}), **values} for name, values in changes.items()}
     config = TrainConfig(**fields)
     try:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import os
 import re
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from iap_gym.cli.arguments import at_least, pairs
+from iap_gym.data.parts import all_cores
 
 if TYPE_CHECKING:
     from iap_gym.baselines.experiments.model_run import ModelRun
@@ -48,13 +48,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def cores() -> int:
-    """Return how many cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):  # not on every platform
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
 def given(arguments: argparse.Namespace, names: tuple[str, ...]) -> str:
     """Return which of some options were given, as they are typed."""
     found = [name for name in names if getattr(arguments, name) not in (None, [])]
@@ -65,6 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Train, from nothing or from the newest checkpoints."""
     from iap_gym.baselines.experiments.model_curves import draw_model_curves
     from iap_gym.baselines.experiments.model_report import summary, write_model_report
+    from iap_gym.baselines.experiments.model_scenes import draw_scenes
     from iap_gym.baselines.experiments.train_model import train, train_side_by_side
 
     foreign = given(arguments, FOREIGN)
@@ -77,9 +71,10 @@ def run(arguments: argparse.Namespace) -> int:
     if len(runs) == 1:
         seconds = train(runs[0], bar)
     else:
-        seconds = train_side_by_side(runs, arguments.workers or cores(), bar)
+        seconds = train_side_by_side(runs, arguments.workers or all_cores(), bar)
     for folder in runs:
         draw_model_curves([folder], folder.curve_file)
+        draw_scenes(folder, folder.scenes_file)
         write_model_report(folder)
         print(f"{folder.path}: {summary(folder)}")
     if len(runs) > 1:
@@ -175,6 +170,6 @@ def settle_config(arguments: argparse.Namespace, settle: Any) -> ModelConfig:
     model = pairs("--policy-kwargs", arguments.policy_kwargs)
     fields |= {"env": arguments.env, "model": model} | more
     try:
-        return settle(from_fields(ModelConfig, fields))
+        return settle(from_fields(ModelConfig, fields), arguments.workers or all_cores())
     except TypeError as error:  # what Python says of a keyword that a function does not take
         raise ValueError(f"--policy-kwargs: {error}") from error

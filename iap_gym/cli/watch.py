@@ -1,6 +1,7 @@
 """``iap-gym watch``: film a trained agent with what it attends to, or remembers.
 
-Of a robot its ways are drawn too, from above.
+Of a robot its ways are drawn too, from above. Of a world model, draw sequences with what it
+predicts and remembers, or film an agent that plans with it.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out",
         help="the film, an mp4 file; default: film.mp4 of the run; "
-        "a robot's ways, from above, go to path.png of the run, or beside the film",
+        "a robot's ways, from above, go to path.png of the run, or beside the film; of a world "
+        "model a picture (png, svg, pdf), default: scenes.png",
     )
     parser.add_argument("--episodes", type=at_least(1), default=1, help="(%(default)s)")
     parser.add_argument(
@@ -26,6 +28,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--sampled", action="store_true", help="draw actions from the policy (ppo) in each step"
     )
+    parser.add_argument(
+        "--planner", choices=("icem",), help="film how the agent plans with a world model"
+    )
     parser.add_argument("--seed", type=at_least(0), default=1_000_000, help="of the first episode")
 
 
@@ -33,10 +38,15 @@ def run(arguments: argparse.Namespace) -> int:
     """Write the film."""
     from iap_gym.baselines.experiments.film import record
     from iap_gym.baselines.experiments.loading import has_splits
+    from iap_gym.baselines.experiments.model_run import is_model_run
     from iap_gym.baselines.experiments.report import write_report
     from iap_gym.baselines.experiments.run import Run
 
     folder = Run.open(arguments.run)
+    if is_model_run(folder.path):
+        return _draw_model(arguments)
+    if arguments.planner is not None:
+        raise ValueError(f"--planner: expected a run of a world model, got {folder.path}")
     split = arguments.split or ("val" if has_splits(folder.config().env) else None)
     returns = record(
         folder,
@@ -50,4 +60,27 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.out is None:
         write_report(folder)
     print(f"{arguments.out or folder.film_file}: returns {', '.join(f'{r:.4g}' for r in returns)}")
+    return 0
+
+
+def _draw_model(arguments: argparse.Namespace) -> int:
+    from iap_gym.baselines.experiments.model_report import write_model_report
+    from iap_gym.baselines.experiments.model_run import ModelRun
+    from iap_gym.baselines.experiments.model_scenes import draw_scenes
+
+    for name in ("split", "scores", "sampled"):
+        if getattr(arguments, name):
+            raise ValueError(f"--{name}: expected nothing beside a run of a world model")
+    run = ModelRun.open(arguments.run)
+    if arguments.planner is not None:
+        from iap_gym.baselines.experiments.planner_film import record_planning
+
+        returns = record_planning(run, arguments.out, arguments.seed, arguments.episodes)
+        text = f"{arguments.out or run.film_file}: returns {', '.join(f'{r:g}' for r in returns)}"
+    else:
+        draw_scenes(run, arguments.out or run.scenes_file)
+        text = str(arguments.out or run.scenes_file)
+    if arguments.out is None:
+        write_model_report(run)
+    print(text)
     return 0

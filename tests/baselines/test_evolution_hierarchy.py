@@ -114,7 +114,8 @@ def test_the_vector_is_what_is_trained(trains):
 def test_the_low_level_starts_as_the_environment_has_it():
     policy = build(trains="high")
     expected = LowLevel.steering(2, STEERING_GAIN)
-    np.testing.assert_array_equal(policy.low.get_vector(), expected.get_vector())
+    numbers = expected.get_vector().astype(np.float32)  # as they are saved
+    np.testing.assert_array_equal(policy.low.get_vector(), numbers)
     assert build(trains="high", steering=0.1).low.weight.sum() == pytest.approx(0.1)
 
 
@@ -144,6 +145,18 @@ def test_an_environment_without_low_level_is_named():
     env = gymnasium.make(ID, control="latent", latent_size=3, physics="kinematic")
     with pytest.raises(ValueError, match="latent_size"):
         build().prepare(env)
+
+
+@pytest.mark.parametrize("trains", ["high", "low", "both"])
+def test_what_is_saved_is_what_is_played(trains):
+    policy, other = build(trains=trains, steering=0.1), build(trains=trains)
+    other.load_state_dict(policy.state_dict())
+    np.testing.assert_array_equal(other.low.get_vector(), policy.low.get_vector())
+
+
+def test_another_control_is_refused_before_a_search():
+    with pytest.raises(ValueError, match="env: expected control 'latent'"):
+        start(env_kwargs={})
 
 
 def test_state_dict_round_trip_and_travel():

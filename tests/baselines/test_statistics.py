@@ -1,9 +1,11 @@
 """Bootstrap intervals against the normal theory of the mean."""
 
+import math
+
 import numpy as np
 import pytest
 
-from iap_gym.baselines.experiments.statistics import bootstrap_mean
+from iap_gym.baselines.experiments.statistics import bootstrap_mean, share
 
 
 def test_interval_has_the_width_of_normal_theory():
@@ -46,3 +48,16 @@ def test_constant_sample_is_a_point():
 def test_what_has_no_mean_is_refused(values):
     with pytest.raises(ValueError, match="values: expected a row of finite numbers"):
         bootstrap_mean(values)
+
+
+@pytest.mark.parametrize(("count", "total"), [(0, 10), (10, 10), (37, 100), (1, 1)])
+def test_the_wilson_interval_is_the_closed_form(count, total):
+    found = share([True] * count + [False] * (total - count))
+    z, p = 1.959963984540054, count / total
+    middle = (p + z * z / (2 * total)) / (1 + z * z / total)
+    half = z / (1 + z * z / total) * math.sqrt(p * (1 - p) / total + z * z / (4 * total**2))
+    assert found.mean == p
+    assert found.low == pytest.approx(middle - half, abs=1e-9)
+    assert found.high == pytest.approx(middle + half, abs=1e-9)
+    with pytest.raises(ValueError, match="flags: expected a row of 0 and 1"):
+        share([0.5])

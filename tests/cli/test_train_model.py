@@ -27,7 +27,8 @@ def test_train_resume_plot(place, capsys):
     run = place / "run"
     assert train(place, "--core", "gru", "--run", str(run)) == 0
     assert "2 epochs; errors: val" in capsys.readouterr().out
-    assert {"report.html", "curve.png", "weights.safetensors"} <= {f.name for f in run.iterdir()}
+    files = {"report.html", "curve.png", "scenes.png", "weights.safetensors"}
+    assert files <= {file.name for file in run.iterdir()}
     assert main(["train", "--resume", str(run), "--epochs", "3", "--no-progress"]) == 0
     assert "3 epochs" in capsys.readouterr().out
     assert main(["plot", str(run)]) == 0
@@ -38,8 +39,8 @@ def test_train_resume_plot(place, capsys):
     for words, message in (
         (["train", "--resume", str(run), "--epochs", "1"], "--epochs: expected at least the 3"),
         (["train", "--resume", str(run), "--core", "lstm"], "decides, got --core"),
-        (["evaluate", str(run)], "expected a run of an agent"),
-        (["watch", str(run)], "expected a run of an agent"),
+        (["evaluate", str(run)], "is of a world model: expected --planner icem"),
+        (["watch", str(run), "--scores"], "--scores: expected nothing"),
         (["plot", str(run), "--metric", "error"], "--metric: expected nothing"),
         (["plot", str(run), str(run)], "--out: expected a file"),
     ):
@@ -47,6 +48,42 @@ def test_train_resume_plot(place, capsys):
         assert message in capsys.readouterr().err
     assert train(place, "--run", str(run)) == 2
     assert "exists already" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("env", "more"),
+    [
+        ("iap_gym/BilliardBall-v0", []),
+        ("iap_gym/Shepherd-v0", ["--core", "lstm"]),
+        ("iap_gym/FetchPickAndPlace-v0", []),
+        (
+            "iap_gym/FetchPickAndPlace-v0",
+            ["--core", "gru", "--algo-kwargs", "dataset=fetch-diverse"],
+        ),
+    ],
+)
+def test_every_scenario_is_trained_and_drawn(place, tmp_path, capsys, env, more):
+    if "Fetch" in env:
+        pytest.importorskip("gymnasium_robotics")
+    words = ["--sequences", "16", "--test-sequences", "16", "--algo-kwargs", "batch_size=16"]
+    run = tmp_path / "run"
+    assert train(place, *words[:4], "--env", env, "--epochs", "1", "--run", str(run), *more) == 2
+    assert "batch_size" in capsys.readouterr().err
+    assert (
+        main(
+            [
+                *("train", "--algo", "world-model", "--env", env, "--no-progress"),
+                *("--data", str(place / "data"), "--epochs", "1", "--workers", "1"),
+                *("--run", str(run), *words, *more),
+            ]
+        )
+        == 0
+    )
+    picture = tmp_path / "scenes.svg"
+    assert main(["watch", str(run), "--out", str(picture)]) == 0
+    text = picture.read_text()
+    assert text.count("<path") > 50
+    assert "What it predicts and remembers" in (run / "report.html").read_text()
 
 
 @pytest.mark.slow  # processes, each of which imports torch

@@ -25,7 +25,8 @@ def surrogate(tmp_path_factory):
     path = tmp_path_factory.mktemp("runs") / "surrogate"
     words = ["train", "--preset", "quadruped-surrogate", *TINY, *FEW, "--run", str(path)]
     words += ["--eval-every", "1000", "--eval-episodes", "1", "--selector", "num_selected=3"]
-    words += ["--env-kwargs", "episode_steps=60", "--eval-env-kwargs", "physics=kinematic"]
+    words += ["--env-kwargs", "episode_steps=60", "course=easy"]
+    words += ["--eval-env-kwargs", "physics=kinematic"]
     assert cli.main(words) == 0
     return path
 
@@ -33,8 +34,8 @@ def surrogate(tmp_path_factory):
 def test_options_change_a_preset_key_by_key(surrogate):
     config = Run.open(surrogate).config()
     preset = training("quadruped-surrogate")
-    assert config.env_kwargs == {**preset["env_kwargs"], "episode_steps": 60}
-    assert config.eval_env_kwargs == {**preset["eval_env_kwargs"], "physics": "kinematic"}
+    assert config.env_kwargs == {**preset["env_kwargs"], "episode_steps": 60, "course": "easy"}
+    assert config.eval_env_kwargs == {"physics": "kinematic"}  # the course is that of training
     selector = {**preset["policy_kwargs"]["selector"], "num_selected": 3}
     assert config.policy_kwargs == {**preset["policy_kwargs"], "selector": selector}
     assert config.algo_kwargs["sigma"] == preset["algo_kwargs"]["sigma"]
@@ -102,6 +103,10 @@ def test_what_start_from_may_be():
             "--eval-episodes: expected --eval-every",
         ),
         (["--preset", "quadruped-high", "--core", "lstm"], "core: expected nothing beside algo"),
+        (
+            ["--env", "CartPole-v1", "--start-from", __file__],
+            "start_from: expected a run's folder, a checkpoint",
+        ),
         (["--resume", "x", "--preset", "quadruped-flat"], "--resume: expected no option"),
     ],
 )

@@ -130,8 +130,6 @@ class EvolutionStrategies:
         env = source.env or source.make()
         self.observation_space: spaces.Space[Any] = env.observation_space
         self.action_space: spaces.Space[Any] = env.action_space
-        if source.env is None:
-            env.close()
         self.policy = make_policy(
             config.policy,
             self.observation_space,
@@ -139,6 +137,9 @@ class EvolutionStrategies:
             config.policy_kwargs,
             selector_seed=int(self._stream(_SELECTOR).integers(2**31)),
         )
+        self.policy.prepare(env)  # a policy that the environment cannot serve is refused here
+        if source.env is None:
+            env.close()
         self.policy.set_vector(self.policy.initial_vector(self._stream(_START)))
         if start_from is not None:
             start(self.policy, start_from)

@@ -92,6 +92,8 @@ class HierarchicalPolicy(EvolutionPolicy):
         )
         gain = STEERING_GAIN if steering is None else steering
         self.low: LowLevel = LowLevel.steering(latent_size, gain)
+        # What is saved is float32: what is played must be so from the start.
+        self.low.set_vector(self.low.get_vector().astype(np.float32))
         self._trains = PARTS if _checks.one_of("trains", trains, TRAINS) == "both" else (trains,)
         self._sizes = {
             "high": self.high.num_parameters if "high" in self._trains else 0,
@@ -123,7 +125,12 @@ class HierarchicalPolicy(EvolutionPolicy):
         if not hasattr(inner, "set_low_level"):
             wanted = "an environment that runs a low level (control 'latent')"
             raise _checks.refuse("env", wanted, inner)
-        inner.set_low_level(type(self.low).from_vector(self.low.latent_size, self.low.get_vector()))
+        low = type(self.low).from_vector(self.low.latent_size, self.low.get_vector())
+        try:
+            inner.set_low_level(low)
+        except ValueError as error:
+            wanted = f"control 'latent' with latent_size={low.latent_size}"
+            raise ValueError(f"env: expected {wanted}: {error}") from error
 
     def get_vector(self) -> NDArray[np.float32]:
         """Return the trained numbers, (n,) float32, a copy."""
@@ -206,7 +213,7 @@ class HierarchicalPolicy(EvolutionPolicy):
         self._set_low(found[LOW_WEIGHT], found[LOW_BIAS])
 
     def _set_low(self, weight: NDArray[Any], bias: NDArray[Any]) -> None:
-        self.low.set_vector(np.concatenate([weight.ravel(), bias]))
+        self.low.set_vector(np.concatenate([weight.ravel(), bias]).astype(np.float32))
 
     def initial_state(self, batch: int) -> State:
         """Return the high level's state at the start of an episode."""

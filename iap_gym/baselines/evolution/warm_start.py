@@ -42,7 +42,10 @@ def read_weights(source: Source) -> dict[str, NDArray[Any]]:
         if not found:
             raise FileNotFoundError(f"{path} has none of {', '.join(RUN_FILES)}; train it first")
         path = found[0]
-    if path.suffix != ".safetensors":
+    if path.suffix not in (".safetensors", ".zip"):
+        wanted = "a run's folder, a checkpoint (.zip) or weights (.safetensors)"
+        raise _checks.refuse("start_from", wanted, os.fspath(path))
+    if path.suffix == ".zip":
         return checkpoint.policy_tensors(checkpoint.read(path).tensors)
     try:
         return load_file(path)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import enum
-from typing import Any
+from typing import Any, Protocol
 
 import gymnasium
 import numpy as np
+from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
 from iap_gym.baselines.experiments.gate_panel import (
@@ -14,9 +15,9 @@ from iap_gym.baselines.experiments.gate_panel import (
     FOREGROUND,
     MARGIN,
     Picture,
+    Strip,
     StripChart,
 )
-from iap_gym.baselines.experiments.recurrent_agent import RecurrentAgent
 
 VIEW_HEIGHT = 384  # pixels
 LINE_HEIGHT = 22
@@ -38,6 +39,21 @@ def action_name(env: gymnasium.Env, action: Any) -> str:
     return " ".join(f"{number:.3g}" for number in np.ravel(action))
 
 
+class Remembering(Protocol):
+    """An agent whose core can be looked at, such as a ``RecurrentAgent``; see there."""
+
+    actions: NDArray[Any] | None
+    gates: NDArray[np.float32] | None
+
+    def strips(self) -> list[Strip]:
+        """Describe what ``columns`` returns."""
+        ...
+
+    def columns(self, row: int = 0) -> list[NDArray[np.float32]]:
+        """Return the numbers of each strip after the last step."""
+        ...
+
+
 class MemoryScene:
     """Draws the frames of one episode.
 
@@ -46,7 +62,7 @@ class MemoryScene:
         env: renders the view.
     """
 
-    def __init__(self, agent: RecurrentAgent, env: gymnasium.Env) -> None:
+    def __init__(self, agent: Remembering, env: gymnasium.Env) -> None:
         self._agent = agent
         self._env = env
         self._chart: StripChart | None = None  # its width is that of the view, not known yet

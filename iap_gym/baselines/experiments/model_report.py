@@ -8,9 +8,25 @@ import numpy as np
 
 from iap_gym.baselines.experiments.model_curves import GATES, SETS
 from iap_gym.baselines.experiments.model_run import ModelRun
-from iap_gym.baselines.experiments.report import origin, write_page
+from iap_gym.baselines.experiments.plan_episodes import (
+    TRUE_SIMULATOR,
+    PlannedEpisodes,
+    load_planned,
+)
+from iap_gym.baselines.experiments.report import embed, origin, write_page
 
 PACKAGES = ("iap-gym", "numpy", "torch", "numba")
+
+
+_SCENES_NOTE = (
+    '<p class="note">Sequences predicted from their first observations and all actions. Dotted '
+    "vertical lines: events, which the model is not told of.</p>"
+)
+
+_FILM_NOTE = (
+    '<p class="note">Under the view the last steps of the model, a row for each number of its '
+    "state, with the present step at the right edge.</p>"
+)
 
 
 def summary(run: ModelRun) -> str:
@@ -32,6 +48,16 @@ def write_model_report(run: ModelRun) -> None:
     ]
     if run.evaluations_file.is_file():
         parts += ["<h2>Errors of prediction</h2>", _table(run)]
+    planned = load_planned(run.planning_file)
+    if planned:
+        parts += ["<h2>Planning</h2>", *map(_planned_text, planned)]
+    if run.scenes_file.is_file():
+        parts += ["<h2>What it predicts and remembers</h2>", _SCENES_NOTE]
+        parts.append(f'<img alt="sequences" src="{embed(run.scenes_file, "image/png")}">')
+    if run.film_file.is_file():
+        film = embed(run.film_file, "video/mp4")
+        parts += ["<h2>Planning with it</h2>", _FILM_NOTE]
+        parts.append(f'<video controls loop muted src="{film}"></video>')
     fields = config.to_json()
     write_page(run, config.env, [*parts, *origin(run, fields, PACKAGES)])
 
@@ -51,3 +77,13 @@ def _table(run: ModelRun) -> str:
         rows.append(f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>")
     note = f"After {table['epoch'][-1]:.0f} epochs, from the first observations and all actions."
     return f'<table>{"".join(rows)}</table><p class="note">{note}</p>'
+
+
+def _planned_text(planned: PlannedEpisodes) -> str:
+    key = planned.key
+    by = "the true simulator" if key["model"] == TRUE_SIMULATOR else "the model"
+    return (
+        f"<p>iCEM on {by}, horizon {key['horizon']}, {key['num_samples']} samples: success "
+        f"{planned.success} in {len(planned.episodes)} episodes of at most {key['steps']} steps "
+        f"(95 % Wilson interval), radii times {key['radius_factor']:g}.</p>"
+    )

@@ -17,12 +17,15 @@ class ModelRun(Run):
 
     ``checkpoint.safetensors`` the whole state after the newest evaluation; ``weights.safetensors``
     the trained model, for ``WorldModel.load``; ``metrics.csv`` a row an epoch; ``evaluations.csv``
-    a row an evaluation on the validation, test and generalisation sets.
+    a row an evaluation on the validation, test and generalisation sets; ``planning.json`` what
+    planning with the model reached; ``scenes.png`` sequences with what the model made of them.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         super().__init__(path)
         self.checkpoint_file = self.path / "checkpoint.safetensors"
+        self.planning_file = self.path / "planning.json"
+        self.scenes_file = self.path / "scenes.png"
 
     def config(self) -> ModelConfig:  # type: ignore[override]
         """Read the config.

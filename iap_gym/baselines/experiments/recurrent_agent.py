@@ -76,17 +76,21 @@ class RecurrentAgent:
 
     def strips(self) -> list[Strip]:
         """Describe what ``columns`` returns."""
-        core = self.policy.actor_core
-        layers, size = core.num_layers, core.hidden_size
-        stack = f"{size} units" if layers == 1 else f"{layers} layers of {size} units"
-        strips = [Strip(f"latent state h, {stack}", layers * size, layers)]
-        if core.name == "gatel0rd":
-            strips.insert(0, Strip(f"gates, {stack}", layers * size, layers, gates=True))
-        if core.name == "lstm":
-            strips.append(Strip(f"cell state tanh(c), {stack}", layers * size, layers))
-        return strips
+        return core_strips(self.policy.actor_core)
 
     def columns(self, row: int = 0) -> list[NDArray[np.float32]]:
         """Return gates, latent state and cell state of one row of the last batch, if they exist."""
         parts = (self.gates, self.latent, self.memory)
         return [part[row] for part in parts if part is not None]
+
+
+def core_strips(core: Core) -> list[Strip]:
+    """Describe gates, latent state and cell state of a core, as far as it has them."""
+    layers, size = core.num_layers, core.hidden_size
+    stack = f"{size} units" if layers == 1 else f"{layers} layers of {size} units"
+    strips = [Strip(f"latent state h, {stack}", layers * size, layers)]
+    if core.name == "gatel0rd":
+        strips.insert(0, Strip(f"gates, {stack}", layers * size, layers, gates=True))
+    if core.name == "lstm":
+        strips.append(Strip(f"cell state tanh(c), {stack}", layers * size, layers))
+    return strips

@@ -19,7 +19,10 @@ TRIMMED = 0.25  # the share that an interquartile mean leaves out at each end
 
 @dataclass(frozen=True)
 class Mean:
-    """A sample mean and its 95 % bootstrap interval (percentile method, 10,000 resamples)."""
+    """A sample mean and its 95 % interval.
+
+    That of ``bootstrap_mean`` is a bootstrap interval (percentile method, 10,000 resamples).
+    """
 
     mean: float
     low: float | None  # None: too few numbers for an interval
@@ -68,6 +71,23 @@ def bootstrap_mean(values: Any, seed: int = 0) -> Mean:
         rng=np.random.default_rng(seed),
     ).confidence_interval
     return Mean(mean, float(interval.low), float(interval.high))
+
+
+def share(flags: Any) -> Mean:
+    """Estimate a probability with its Wilson interval, which has a width at 0 and at 1 too.
+
+    Args:
+        flags: (n,) bools or 0 and 1, n >= 1.
+
+    Raises:
+        ValueError: no value, or another one.
+    """
+    sample = np.asarray(flags, float)
+    if sample.ndim != 1 or sample.size == 0 or not np.isin(sample, (0.0, 1.0)).all():
+        raise ValueError(f"flags: expected a row of 0 and 1, got {flags!r}")
+    test = stats.binomtest(int(sample.sum()), sample.size)
+    interval = test.proportion_ci(CONFIDENCE, method="wilson")
+    return Mean(float(sample.mean()), float(interval.low), float(interval.high))
 
 
 def interquartile_mean(values: Any, axis: int = -1) -> NDArray[np.float64]:

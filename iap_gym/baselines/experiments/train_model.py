@@ -25,15 +25,19 @@ from iap_gym.baselines.world_model.training import Training, load_sets
 Report = Callable[[int], object]  # is told how many epochs are done
 
 
-def settle(config: ModelConfig) -> ModelConfig:
+def settle(config: ModelConfig, workers: int = 1) -> ModelConfig:
     """Return a config filled in, once the data sets are there and the model took every argument.
+
+    Args:
+        config: of a run to be.
+        workers: processes that make data sets of Fetch Pick and Place where there are none.
 
     Raises:
         ValueError: something of it is refused.
         TypeError: an argument that the model does not know.
     """
     config = config.fill_in()
-    Training(config, *load_sets(config))
+    Training(config, *load_sets(config, workers))
     return config
 
 

@@ -174,6 +174,9 @@ class ICEM:
         if state["rng"].get("bit_generator") != kind:
             came = state["rng"].get("bit_generator")
             raise _checks.refuse("state['rng']", f"a state of {kind}", came)
+        for name, plans in (("mean", mean), ("elites", elites)):
+            if not np.array_equal(plans, self._clipped(plans)):
+                raise _checks.refuse(f"state[{name!r}]", "actions within the bounds", plans)
         self._rng.bit_generator.state = copy.deepcopy(state["rng"])
         self._mean, self._elites = mean, elites
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from iap_gym import _checks
 from iap_gym.baselines.planning.icem import ICEM, Array
+from iap_gym.baselines.planning.settings import PlannerSettings
 from iap_gym.data import fetch
 from iap_gym.data.collection import Progress
 from iap_gym.data.dataset import SequenceDataset
@@ -27,30 +28,6 @@ NAME, SPLIT = "fetch-diverse", "showpiece"
 MOST = 100  # sequences
 _STREAM = 101  # what tells its random numbers from those of the data sets
 _REACH_WEIGHT = 0.5  # of the distance between gripper and cube, beside that of cube and goal
-
-
-@dataclass(frozen=True)
-class PlannerSettings:
-    """How much is spent on an action; the defaults are those that iCEM was published with.
-
-    Attributes:
-        horizon: steps of a candidate.
-        num_samples: candidates of the first iteration.
-        iterations: of a plan.
-        noise_beta: exponent of the noise's spectrum.
-        steps: T, of a sequence.
-    """
-
-    horizon: int = 30
-    num_samples: int = 256
-    iterations: int = 3
-    noise_beta: float = 3.0
-    steps: int = 50
-
-    def __post_init__(self) -> None:
-        for name, least in (("horizon", 1), ("num_samples", 2), ("iterations", 1), ("steps", 1)):
-            _checks.integer(name, getattr(self, name), least)
-        _checks.real("noise_beta", self.noise_beta, 0)
 
 
 class SimulatedCost:
@@ -134,11 +111,8 @@ def plan_sequence(
         SimulatedCost(simulation, goal),
         [-1] * 4,
         [1] * 4,
-        settings.horizon,
-        rng,
-        num_samples=settings.num_samples,
-        iterations=settings.iterations,
-        noise_beta=settings.noise_beta,
+        rng=rng,
+        **settings.arguments(),
     )
     readings, actions = [simulation.read()], []
     for _ in range(settings.steps):

@@ -9,9 +9,16 @@ from typing import Any, Self
 
 from iap_gym import _checks
 from iap_gym.baselines.world_model.sampling import sampling_probability
-from iap_gym.baselines.world_model.scenarios import BATCH_SIZE, DECAY, DataSet, scenario_of
+from iap_gym.baselines.world_model.scenarios import (
+    BATCH_SIZE,
+    DECAY,
+    DataSet,
+    Scenario,
+    scenario_of,
+    scenarios_of,
+)
+from iap_gym.data.making import check_variant
 from iap_gym.data.recipes import SPLITS
-from iap_gym.envs.planar.world import VARIANTS
 from iap_gym.recurrent import CORES
 from iap_gym.recurrent.gates import PENALTIES
 
@@ -74,12 +81,13 @@ class ModelConfig:
 
     def __post_init__(self) -> None:
         _checks.one_of("algo", self.algo, (ALGO,))
-        scenario = scenario_of(self.env)
+        scenarios = scenarios_of(self.env)
         _checks.one_of("core", self.core, CORES)
         _checks.integer("seed", self.seed, 0)
         _checks.instance("data", self.data, str, "the path of a folder")
-        _checks.one_of("variant", self.variant, VARIANTS)
-        names = {scenario.train.name, *(test.name for test in scenario.tests.values())}
+        check_variant(scenarios[0].train.name, self.variant)
+        names = {s.train.name for s in scenarios}
+        names |= {test.name for s in scenarios for test in s.tests.values()}
         if self.dataset is not None:
             _checks.one_of("dataset", self.dataset, sorted(names))
         _checks.integer("batch_size", self.batch_size, 1)
@@ -102,9 +110,14 @@ class ModelConfig:
                 raise _checks.refuse("model", f"no {name!r}, which is decided elsewhere", name)
 
     @property
+    def scenario(self) -> Scenario:
+        """The published scenario."""
+        return scenario_of(self.env, self.dataset)
+
+    @property
     def train_set(self) -> DataSet:
         """What is trained on."""
-        published = scenario_of(self.env).train
+        published = self.scenario.train
         count = self.sequences or published.sequences
         return DataSet(self.dataset or published.name, published.split, count)
 
@@ -112,7 +125,7 @@ class ModelConfig:
     def test_sets(self) -> dict[str, DataSet]:
         """What is evaluated on, by name; "gen" is another distribution than that trained on."""
         tests: dict[str, DataSet] = {}
-        for name, test in scenario_of(self.env).tests.items():
+        for name, test in self.scenario.tests.items():
             count = min(test.sequences, self.test_sequences or test.sequences)
             own = self.dataset is not None and name in SPLITS
             tests[name] = DataSet(str(self.dataset) if own else test.name, test.split, count)
@@ -121,7 +134,7 @@ class ModelConfig:
     @property
     def model_settings(self) -> dict[str, Any]:
         """Arguments of ``WorldModel``."""
-        settings = scenario_of(self.env).model_settings(self.core)
+        settings = self.scenario.model_settings(self.core)
         options = self.model.get("core_options") or {}
         _checks.instance("core_options", options, Mapping, "a dict of options")
         return settings | self.model | {"core_options": settings["core_options"] | options}
@@ -135,7 +148,7 @@ class ModelConfig:
 
     def fill_in(self) -> Self:
         """Return the config with every number, so that a run can be repeated after a change."""
-        scenario = scenario_of(self.env)
+        scenario = self.scenario
         published = {
             "epochs": scenario.epochs,
             "sequences": scenario.train.sequences,

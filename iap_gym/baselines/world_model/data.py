@@ -13,9 +13,9 @@ from torch import Tensor
 
 from iap_gym import _checks
 from iap_gym.data import SequenceDataset, load, make_dataset
+from iap_gym.data.fetch import NAMES as FETCH
 from iap_gym.data.file import SUFFIX
-from iap_gym.data.making import file_name
-from iap_gym.data.recipes import make_recipe
+from iap_gym.data.making import NAMES, file_name, sequences_wanted, splits_of
 
 
 class Sequences:
@@ -70,6 +70,17 @@ class Sequences:
         """
         return self._dataset.flags(event)
 
+    def only(self, row: int) -> Sequences:
+        """Return one sequence alone.
+
+        Raises:
+            ValueError: there is no such sequence.
+        """
+        _checks.integer("row", row, 0, len(self) - 1)
+        header = {**self._dataset.header, "sequences": 1, "categories": ["one"]}
+        arrays = {name: array[row : row + 1] for name, array in self._dataset.arrays.items()}
+        return Sequences(SequenceDataset(header, arrays))
+
     def batches(self, batch_size: int, rng: np.random.Generator) -> Iterator[tuple[Tensor, Tensor]]:
         """Yield observations (T + 1, B, O) and actions (T, B, A) in random order, all once.
 
@@ -99,7 +110,12 @@ class Sequences:
 
 
 def load_or_make(
-    folder: str | os.PathLike[str], name: str, split: str, count: int, variant: str = "code"
+    folder: str | os.PathLike[str],
+    name: str,
+    split: str,
+    count: int,
+    variant: str = "code",
+    workers: int = 1,
 ) -> SequenceDataset:
     """Open a data set with at least ``count`` sequences, made now if the folder has none.
 
@@ -110,26 +126,30 @@ def load_or_make(
     Args:
         folder: of data sets, as ``iap-gym data make`` fills it.
         name: of the data set.
-        split: "train", "val" or "test".
+        split: "train", "val" or "test", of "fetch-grasp" also "gen".
         count: sequences wanted.
         variant: of the world, "code" or "paper".
+        workers: processes that make a set of Fetch Pick and Place.
 
     Raises:
         ValueError: an unknown data set that is not in the folder, a count that its categories do
             not divide, or a file with fewer sequences or of something else.
     """
+    _checks.one_of("name", name, NAMES)
     whole = Path(folder) / file_name(name, split, variant)
     path = whole
     if not whole.is_file():
-        published = make_recipe(name, variant).sizes[split]
-        if count < published:
+        _checks.one_of("split", split, splits_of(name))
+        if count < sequences_wanted(name, split, None):
             path = whole.with_name(f"{whole.stem}-{count}{SUFFIX}")
     if not path.is_file():
         # a process beside this one may do the same; both write the same bytes
-        make_dataset(name, path, split, variant=variant, sequences=count, overwrite=True)
+        make_dataset(
+            name, path, split, variant=variant, sequences=count, overwrite=True, workers=workers
+        )
     dataset = load(path)
     found = tuple(dataset.header[key] for key in ("dataset", "split", "variant"))
-    if found != (name, split, variant):
+    if found != (name, split, None if name in FETCH else variant):
         raise ValueError(f"{path}: expected {name} {split} ({variant}), got {found}")
     if len(dataset) < count:
         raise ValueError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import torch
@@ -129,6 +130,10 @@ class Gradients:
         return Losses(loss.item(), error.item(), rate)
 
 
+class NonFiniteLossError(FloatingPointError):
+    """The loss of a batch is NaN or infinite."""
+
+
 class TrainingStep:
     """One step of Adam on the loss of a batch, as the GateL0RD paper trained (Appendix B.1).
 
@@ -175,8 +180,11 @@ class TrainingStep:
 
         Raises:
             ValueError: as there.
+            NonFiniteLossError: the loss is NaN or infinite; the model stays as it was.
         """
         losses = self.gradients(observations, actions, real, noise, generator)
+        if not math.isfinite(losses.loss):
+            raise NonFiniteLossError(f"loss: expected a finite number, got {losses.loss}")
         if self.max_grad_norm is not None:
             flat = self.gradients.flat
             norm = torch.linalg.vector_norm(flat).item()

@@ -21,11 +21,10 @@ from iap_gym import _checks
 from iap_gym.baselines.world_model import weights
 from iap_gym.baselines.world_model.config import ModelConfig
 from iap_gym.baselines.world_model.data import Sequences, load_or_make
-from iap_gym.baselines.world_model.learning import TrainingStep
+from iap_gym.baselines.world_model.learning import NonFiniteLossError, TrainingStep
 from iap_gym.baselines.world_model.metrics import copy_error, evaluate, reappearance_error
 from iap_gym.baselines.world_model.model import WorldModel
 from iap_gym.baselines.world_model.sampling import draw_real
-from iap_gym.baselines.world_model.scenarios import scenario_of
 
 Row = dict[str, float | None]
 
@@ -46,17 +45,21 @@ def make_model(config: ModelConfig, backend: str = "auto") -> WorldModel:
         return WorldModel(**config.model_settings, backend=backend)
 
 
-def load_sets(config: ModelConfig) -> tuple[Sequences, dict[str, Sequences]]:
+def load_sets(config: ModelConfig, workers: int = 1) -> tuple[Sequences, dict[str, Sequences]]:
     """Load what a config trains on, and what it evaluates on by name; make what is not there.
+
+    Args:
+        config: names them.
+        workers: processes that make sets of Fetch Pick and Place.
 
     Raises:
         ValueError: numbers of sequences that the data sets do not have.
     """
-    steps = scenario_of(config.env).steps
 
     def of(name: str, split: str, count: int) -> Sequences:
-        dataset = load_or_make(config.data, name, split, count, config.variant)
-        return Sequences(dataset, count, steps)
+        return Sequences(
+            load_or_make(config.data, name, split, count, config.variant, workers), count
+        )
 
     return of(*config.train_set), {name: of(*test) for name, test in config.test_sets.items()}
 
@@ -132,15 +135,15 @@ class Training:
         for observations, actions in batches:
             shape = actions.shape[:2]
             real = draw_real(*shape, probability, config.start_steps, generator)
-            losses = self.step(observations, actions, real, generator=generator)
+            try:
+                losses = self.step(observations, actions, real, generator=generator)
+            except NonFiniteLossError as error:
+                raise RuntimeError(
+                    f"{error} in epoch {self.epoch}; a smaller learning rate may help"
+                ) from error
             total += losses.loss, losses.error, math.nan if losses.gates is None else losses.gates
             count += 1
         loss, error, gates = (total / count).tolist()
-        if not math.isfinite(loss):
-            raise RuntimeError(
-                f"loss: expected a finite number, got {loss} in epoch {self.epoch}; a smaller "
-                "learning rate may help"
-            )
         self.epoch += 1
         row: Row = {
             "epoch": self.epoch,
@@ -165,7 +168,7 @@ class Training:
             for key in ("rate", "times", "dims"):
                 value = None if found.gates is None else getattr(found.gates, key)
                 row[f"{name}_gate_{key}"] = value
-        if scenario_of(self.config.env).name == SHEPHERD:
+        if self.config.scenario.name == SHEPHERD:
             row["reappearance_error"] = reappearance_error(self.model, self.tests["test"])
         self.evaluations.append(row)
         return row

@@ -263,8 +263,13 @@ class FetchPickAndPlaceGoalEnv(FetchPickAndPlaceEnv):
             achieved_goal: (..., 3) in m.
             desired_goal: (..., 3) in m.
             info: not used.
+
+        Raises:
+            ValueError: places that are not finite numbers (..., 3).
         """
-        return reward_at(distance(achieved_goal, desired_goal), self._reward)
+        achieved = _places("achieved_goal", achieved_goal)
+        desired = _places("desired_goal", desired_goal)
+        return reward_at(distance(achieved, desired), self._reward)
 
     def compute_terminated(
         self, achieved_goal: ArrayLike, desired_goal: ArrayLike, info: Any
@@ -307,3 +312,14 @@ def _numbers(name: str, value: Any, shape: tuple[int, ...]) -> NDArray[np.float6
     if numbers.shape != shape or not np.isfinite(numbers).all():
         raise _checks.refuse(name, wanted, value)
     return numbers
+
+
+def _places(name: str, value: Any) -> NDArray[np.float64]:
+    wanted = "finite numbers, shape (..., 3)"
+    try:
+        places = np.asarray(value, np.float64)
+    except (TypeError, ValueError):
+        raise _checks.refuse(name, wanted, value) from None
+    if places.ndim == 0 or places.shape[-1] != 3 or not np.isfinite(places).all():
+        raise _checks.refuse(name, wanted, value)
+    return places

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from gymnasium import spaces
@@ -162,3 +162,15 @@ class Shepherd(World):
         if hidden.any():
             observation[hidden, _SHEEP] = HIDDEN_SEEN[self.variant]
         return observation
+
+    @staticmethod
+    def places(observation: NDArray[Any]) -> Array:
+        """Return where agent, cage and sheep are seen, x and y each, and the height of the wall.
+
+        Args:
+            observation: (..., 7).
+
+        Returns:
+            (..., 7) float64, in the lengths of the state.
+        """
+        return np.asarray(observation, np.float64) / _SCALE + _MIDDLE

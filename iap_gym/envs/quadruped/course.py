@@ -90,9 +90,10 @@ class Course:
             _checks.real(name, getattr(self, name), 0.0, 100.0, exclusive=True)
         _checks.real("platform_width", self.platform_width, 0.5, 100.0)
         _checks.real("platform_back", self.platform_back, _NOSE, 100.0)
-        _checks.real("gap_jitter", self.gap_jitter, 0.0)
-        _checks.real("gap", self.gap, _NARROWEST_GAP + self.gap_jitter)
-        _checks.real("gap", self.gap, 0.0, self.platform_width - self.gap_jitter)
+        widest = self.platform_width
+        _checks.real("gap_jitter", self.gap_jitter, 0.0, (widest - _NARROWEST_GAP) / 2)
+        narrowest = _NARROWEST_GAP + self.gap_jitter
+        _checks.real("gap", self.gap, narrowest, widest - self.gap_jitter)
         free = (self.platform_width - self.gap - self.gap_jitter) / 2
         if self.gap_range is not None:
             _checks.real("gap_range", self.gap_range, 0.0, free)

@@ -310,7 +310,10 @@ class QuadrupedEnv(gymnasium.Env[Any, NDArray[np.float32]]):
     def _checked(self, action: Any) -> NDArray[np.float64]:
         wanted = f"finite numbers, shape {self._action_shape}"
         try:
-            numbers = np.asarray(action, np.float64)
+            given = np.asarray(action)
+            if np.iscomplexobj(given):  # numpy drops imaginary parts with a warning
+                raise TypeError
+            numbers = given.astype(np.float64)
         except (TypeError, ValueError):
             raise _checks.refuse("action", wanted, action) from None
         if numbers.shape != self._action_shape or not np.isfinite(numbers).all():

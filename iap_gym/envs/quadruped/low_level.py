@@ -124,7 +124,7 @@ class LowLevel:
 
         Raises:
             FileNotFoundError: there is no file.
-            ValueError: it is damaged, no low level, of another version, or of another latent size.
+            ValueError: it is a folder, damaged, no low level, or of another version or latent size.
         """
         content = _read(Path(path))
         try:
@@ -132,7 +132,7 @@ class LowLevel:
             weight = finite("weight", content["weight"], low_level.weight.shape)
             bias = finite("bias", content["bias"], low_level.bias.shape)
         except ValueError as error:
-            raise ValueError(f"{path}: {error}") from None
+            raise ValueError(f"low_level {path}: {error}") from None
         if latent_size not in (None, low_level.latent_size):
             found = f"{low_level.latent_size} in {path}"
             raise _checks.refuse("latent_size", f"{latent_size}, as what uses it", found)
@@ -149,10 +149,15 @@ def _read(path: Path) -> dict[str, Any]:
             content = {name: archive[name] for name in archive.files}
         found = f"{content.pop('format')}, version {content.pop('version')}"
         whole = content.keys() == {"latent_size", "weight", "bias"}
+    except FileNotFoundError:
+        raise FileNotFoundError(f"low_level {path}: expected {wanted}, there is none") from None
+    except IsADirectoryError:
+        raise ValueError(f"low_level {path}: expected {wanted}, got a folder") from None
     except OSError:
         raise
-    except Exception as error:  # zipfile and numpy have many for damaged bytes
-        raise ValueError(f"{path}: expected {wanted}, got damaged contents: {error}") from error
+    except Exception:  # zipfile and numpy have many for damaged bytes, with advice to unpickle
+        text = f"low_level {path}: expected {wanted}, got a file that is damaged or no .npz"
+        raise ValueError(text) from None
     if found != f"{FORMAT}, version {VERSION}" or not whole:
-        raise ValueError(f"{path}: expected {wanted}, got {found} with {sorted(content)}")
+        raise ValueError(f"low_level {path}: expected {wanted}, got {found} with {sorted(content)}")
     return content

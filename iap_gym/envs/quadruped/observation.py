@@ -69,9 +69,9 @@ class Camera:
         renderer: str = "raycast",
         depth_range: Sequence[float] = DEPTH_RANGE,
     ) -> None:
-        self.key = _checks.one_of("key", key, tuple(KINDS))
+        self.key = _checks.one_of("image_key", key, tuple(KINDS))
         self.size = _checks.pair("camera_size", size)
-        self._fov = _checks.real("fov", fov, 1.0, 170.0)
+        self._fov = _checks.real("camera_fov", fov, 1.0, 170.0)
         self._renderer = _checks.one_of("renderer", renderer, RENDERERS)
         self._low, self._high = _depth_range(depth_range)
         self._offset = np.array(a1.CAMERA_POSITION)

@@ -343,3 +343,11 @@ def test_beats_plain_cem_and_random_shooting_with_the_same_budget():
     )
     assert ours < 0.9 * cem
     assert ours < 0.8 * random
+
+
+def test_a_state_with_plans_outside_the_bounds_is_refused():
+    wide = ICEM(lambda plans: -plans.sum((1, 2)), [-1.0], [1.0], 5, np.random.default_rng(0))
+    wide.plan()
+    narrow = ICEM(lambda plans: -plans.sum((1, 2)), [-0.1], [0.1], 5, np.random.default_rng(0))
+    with pytest.raises(ValueError, match=r"state\['mean'\]: expected actions within the bounds"):
+        narrow.load_state_dict(wide.state_dict())

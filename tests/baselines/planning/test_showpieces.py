@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from iap_gym.baselines.planning.settings import PlannerSettings
 from iap_gym.baselines.planning.showpieces import (
-    PlannerSettings,
     SimulatedCost,
     make_showpieces,
     plan_sequence,

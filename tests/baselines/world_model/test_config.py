@@ -47,6 +47,19 @@ def test_another_training_set_brings_its_own_tests():
     assert config.test_sets["gen"] == ("rrc-random", "test", 100)
 
 
+def test_fetch():
+    """The generalisation set is a split; the diverse set brings a deeper model, as in D.8."""
+    env = SCENARIOS["fetch"].env
+    grasp = ModelConfig(env=env).fill_in()
+    assert grasp.test_sets["gen"] == ("fetch-grasp", "gen", 3_200)
+    diverse = ModelConfig(env=env, dataset="fetch-diverse", core="lstm").fill_in()
+    assert diverse.train_set == ("fetch-diverse", "train", 12_800)
+    assert set(diverse.test_sets) == {"val", "test"}
+    assert diverse.model_settings["core_options"] == {"num_layers": 3}
+    with pytest.raises(ValueError, match=r"variant: expected 'code' for fetch-grasp"):
+        ModelConfig(env=env, variant="paper")
+
+
 def test_model_settings_are_added_to_the_published_ones():
     options = {"gate": "sigmoid", "num_internal_layers": 2}
     config = ModelConfig(env=RRC, model={"hidden_size": 4, "core_options": options})
@@ -91,6 +104,9 @@ def test_bad_fields(fields, message):
 
 def test_scenarios_are_found_by_their_environment():
     for scenario in SCENARIOS.values():
-        assert scenario_of(scenario.env) is scenario
+        assert scenario_of(scenario.env, scenario.train.name) is scenario
+        if scenario.name != "fetch-diverse":
+            assert scenario_of(scenario.env) is scenario
+    assert scenario_of(RRC, "rrc-random") is SCENARIOS["rrc"]
     with pytest.raises(ValueError, match=r"core: expected one of"):
         SCENARIOS["rrc"].model_settings("rnn")

@@ -77,3 +77,13 @@ def test_unknown_data_sets(tmp_path):
         load_or_make(tmp_path, "chess", "train", 4)
     with pytest.raises(ValueError, match=r"sequences: expected a multiple of 2"):
         load_or_make(tmp_path, "rrc-time", "train", 5)
+
+
+def test_fetch_sets_are_made(tmp_path):
+    """Their files have no variant, and a split that no planar set has."""
+    pytest.importorskip("gymnasium_robotics")
+    made = load_or_make(tmp_path, "fetch-grasp", "gen", 2)
+    assert [file.name for file in tmp_path.iterdir()] == ["fetch-grasp-gen-2.safetensors"]
+    assert Sequences(made).observations.shape == (2, 26, 11)
+    with pytest.raises(ValueError, match=r"split: expected one of 'train'"):
+        load_or_make(tmp_path, "fetch-diverse", "gen", 4)

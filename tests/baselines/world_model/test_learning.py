@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from iap_gym.baselines.world_model import Gradients, TrainingStep
+from iap_gym.baselines.world_model.learning import NonFiniteLossError
 from tests.baselines.world_model.cases import batch, make
 from tests.baselines.world_model.naive import run_naively
 
@@ -68,6 +69,18 @@ def test_small_gradients_are_not_clipped():
         way(*arguments)
     assert torch.equal(ways[0].gradients.flat, ways[1].gradients.flat)
     assert ways[0].gradients.flat.norm() > 0.01
+
+
+def test_a_loss_that_is_not_finite_leaves_the_model_as_it_was():
+    model, (observations, actions, real) = make(), batch()
+    step = TrainingStep(model, 0.01)
+    before = [parameter.detach().clone() for parameter in model.parameters()]
+    with pytest.raises(NonFiniteLossError, match="loss: expected a finite number, got nan"):
+        step(observations * torch.nan, actions, real)
+    step(observations, actions, real)
+    after = list(model.parameters())
+    assert all(torch.isfinite(parameter).all() for parameter in after)
+    assert any(not torch.equal(a, b) for a, b in zip(before, after, strict=True))
 
 
 def test_bad_arguments():

@@ -20,7 +20,7 @@ PARAMETERS = {
 }
 
 
-@pytest.mark.parametrize("name", SCENARIOS)
+@pytest.mark.parametrize("name", PARAMETERS)
 def test_published_models_have_their_numbers_of_parameters(name):
     cores = ("gatel0rd", "lstm", "gru", "elman")
     models = [WorldModel(**SCENARIOS[name].model_settings(core)) for core in cores]

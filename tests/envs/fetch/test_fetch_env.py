@@ -299,3 +299,12 @@ def test_numbers_need_no_opengl_and_gymnasium_robotics_is_not_imported():
     )
     assert out.stdout.strip() == "nothing"
     assert out.stderr == ""
+
+
+@pytest.mark.parametrize("achieved", [np.full(3, np.nan), None, np.zeros(2), "x", 0.0])
+def test_compute_reward_refuses_what_is_no_place(achieved):
+    env = make(goal_env=True)
+    with pytest.raises(ValueError, match="achieved_goal: expected finite numbers, shape"):
+        env.compute_reward(achieved, np.zeros(3), {})
+    with pytest.raises(ValueError, match="desired_goal: expected finite numbers, shape"):
+        env.compute_reward(np.zeros(3), achieved, {})

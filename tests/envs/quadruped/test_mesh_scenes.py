@@ -183,6 +183,8 @@ def test_meshes_that_cannot_be_used(tmp_path):
         ({"path": "x", "max_triangles": 0}, "max_triangles: expected"),
         ({"path": "x", "resolution": 0.001}, "resolution: expected"),
         ({"path": 3}, "scene: expected a path"),
+        ({"path": ""}, "scene: expected a path, got ''"),
+        ("", "scene: expected a path, got ''"),
         ({"path": "x", "size": 3}, "scene: expected one of 'path', .* got 'size'"),
         ({"folder": "x"}, 'scene: expected None, {"apartment"'),
         (3, 'scene: expected None, {"apartment"'),

@@ -100,6 +100,8 @@ class MeshSettings:
 
     def __post_init__(self) -> None:
         _checks.instance("scene", self.path, str | os.PathLike, "a path")  # type: ignore[arg-type]
+        if not os.fspath(self.path):
+            raise _checks.refuse("scene", "a path", self.path)
         _checks.one_of("up", self.up, (None, *UP_AXES))
         _checks.real("scale", self.scale, 0.0, exclusive=True)
         _checks.integer("floor", self.floor)

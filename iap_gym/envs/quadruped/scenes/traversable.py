@@ -118,8 +118,8 @@ class TraversableMap:
         free = largest_component(free)
         if not free.any():
             raise ValueError(
-                f"traversable map: no place for a robot of radius {radius:g} m in "
-                f"{int(open_.sum())} open cells of {resolution:g} m"
+                f"scene: no place for a robot of radius {radius:g} m in {int(open_.sum())} open "
+                f"cells of {resolution:g} m; for a scan, check its scale, up and floor"
             )
         return cls(free, open_, resolution, origin)
 

@@ -1,0 +1,142 @@
+"""Film an agent that plans with a world model, and what the model remembers."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from iap_gym._video import VideoWriter
+from iap_gym.baselines.evolution.evaluation import one_torch_thread
+from iap_gym.baselines.evolution.rollout import run_episode
+from iap_gym.baselines.experiments.evaluate import FIRST_SEED
+from iap_gym.baselines.experiments.film import END_SECONDS, frame_rate
+from iap_gym.baselines.experiments.gate_panel import Strip
+from iap_gym.baselines.experiments.memory_scene import MemoryScene
+from iap_gym.baselines.experiments.model_run import ModelRun
+from iap_gym.baselines.experiments.plan_episodes import PlannedTask, make_agent
+from iap_gym.baselines.experiments.recurrent_agent import core_strips
+from iap_gym.baselines.planning.agent import PlanningAgent
+from iap_gym.baselines.planning.tasks import task_of
+from iap_gym.baselines.world_model import WorldModel
+
+
+class WatchedPlanner:
+    """A ``PlanningAgent``, and beside it what its model does with the same observations.
+
+    Letters as in ``RecurrentAgent``, with a batch of one.
+
+    Args:
+        agent: plans.
+        model: that it plans with; of its own, so that it can be looked into.
+
+    Attributes:
+        actions: (1, A), of the last step; None before the first.
+        gates: (1, R), of the last step; zeros until f_init has seen its inputs; None for a core
+            without gates.
+        latent: (1, R), after the last step.
+        memory: (1, R), tanh of the cell state of an LSTM; None for other cores.
+    """
+
+    def __init__(self, agent: PlanningAgent, model: WorldModel) -> None:
+        self._agent = agent
+        self._model = model.eval()
+        self.actions: NDArray[Any] | None = None
+        self._begin()
+
+    def _begin(self) -> None:
+        core = self._model.core
+        rows = core.num_layers * core.hidden_size
+        self._seen: list[tuple[Tensor, Tensor]] = []
+        self._core: Tensor | None = None
+        self.gates = np.zeros((1, rows), np.float32) if core.name == "gatel0rd" else None
+        self.latent = np.zeros((1, rows), np.float32)
+        self.memory = np.zeros((1, rows), np.float32) if core.name == "lstm" else None
+
+    def act(
+        self, observations: Any, state: Any = None, episode_start: Any = None
+    ) -> tuple[NDArray[np.float32], Any]:
+        """Plan as the agent does; see there."""
+        if state is None:
+            self._begin()
+        self.actions, state = self._agent.act(observations, state, episode_start)
+        pair = torch.as_tensor(observations), torch.as_tensor(self.actions)
+        self._seen.append((pair[0].float(), pair[1]))
+        if len(self._seen) >= self._model.context_inputs:
+            self._look()
+        return self.actions, state
+
+    def _look(self) -> None:
+        past = self._seen if self._core is None else self._seen[-1:]
+        seen, done = (torch.stack(part) for part in zip(*past, strict=True))
+        with torch.no_grad():
+            found = self._model(seen, done, state=self._core)
+        self._core = found.state
+        first, *rest = found.state.split(self._model.core.hidden_size, dim=-1)
+        self.latent = first.transpose(0, 1).flatten(1).numpy()
+        if self.memory is not None:
+            self.memory = rest[0].tanh().transpose(0, 1).flatten(1).numpy()
+        if found.gates is not None:
+            self.gates = found.gates[-1].numpy()
+
+    def strips(self) -> list[Strip]:
+        """Describe what ``columns`` returns."""
+        return core_strips(self._model.core)
+
+    def columns(self, row: int = 0) -> list[NDArray[np.float32]]:
+        """Return gates, latent state and cell state, if they exist."""
+        parts = (self.gates, self.latent, self.memory)
+        return [part[row] for part in parts if part is not None]
+
+
+def record_planning(
+    run: ModelRun,
+    path: str | os.PathLike[str] | None = None,
+    seed: int = FIRST_SEED,
+    episodes: int = 1,
+) -> list[float]:
+    """Film planned episodes: the world, and under it the gates and the state of the model.
+
+    Args:
+        run: with weights.
+        path: of the film; None is the run's own ``film.mp4``.
+        seed: of the first episode; the others follow.
+        episodes: how many.
+
+    Returns:
+        The return of each episode.
+
+    Raises:
+        ValueError: nothing is planned in the environment of the run.
+        FileNotFoundError: it has no weights yet.
+    """
+    config = run.config()
+    task = PlannedTask(
+        config.env, task_of(config.env).settings, os.fspath(run.weights_file), config.variant
+    )
+    model = WorldModel.load(run.weights_file)
+    returns: list[float] = []
+    env, _ = make_agent(task, seed, render_mode="rgb_array")
+    rate = frame_rate(env)
+    env.close()
+    with VideoWriter(path or run.film_file, rate) as video, one_torch_thread():
+        for number in range(seed, seed + episodes):
+            env, agent = make_agent(task, number, render_mode="rgb_array")
+            watched = WatchedPlanner(agent, model)
+            drawn, steps = MemoryScene(watched, env), itertools.count()
+
+            def watch(_: Any, total: float, drawn: Any = drawn, steps: Any = steps) -> None:
+                video.write(drawn.draw(next(steps), total))
+
+            episode = run_episode(env, watched, number, watch=watch)
+            last = drawn.draw_end(episode.length, episode.total_reward)
+            for _ in range(round(END_SECONDS * rate)):
+                video.write(last)
+            returns.append(episode.total_reward)
+            env.close()
+    return returns

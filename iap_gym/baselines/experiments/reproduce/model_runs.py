@@ -1,0 +1,139 @@
+"""Train the runs of a comparison and plan with them, several side by side."""
+
+from __future__ import annotations
+
+import dataclasses
+import multiprocessing
+import os
+import re
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from pathlib import Path
+
+from tqdm import tqdm
+
+from iap_gym.baselines.evolution.processes import main_script_hidden
+from iap_gym.baselines.experiments.evaluate import FIRST_SEED
+from iap_gym.baselines.experiments.model_run import SEED_FOLDER, ModelRun
+from iap_gym.baselines.experiments.plan_episodes import (
+    PlannedEpisodes,
+    PlannedTask,
+    load_planned,
+    plan_episodes,
+)
+from iap_gym.baselines.experiments.reproduce.model_target import Arm
+from iap_gym.baselines.experiments.train_model import settle, train, train_side_by_side
+from iap_gym.baselines.planning.tasks import task_of
+from iap_gym.baselines.world_model.config import ModelConfig
+
+
+def run_folder(runs: Path, arm: Arm, seed: int) -> Path:
+    """Name the folder of a run."""
+    return runs / re.sub(r"[^\w.]+", "-", arm.name) / SEED_FOLDER.format(seed)
+
+
+def finished(run: ModelRun) -> bool:
+    """Say whether a run has been trained to its end; weights are written last."""
+    return run.weights_file.is_file()
+
+
+def open_runs(
+    wanted: dict[Path, ModelConfig], workers: int, *, make: bool = True
+) -> list[ModelRun]:
+    """Return the runs of folders.
+
+    Args:
+        wanted: what they are, or are to be, made from.
+        workers: processes that make data sets.
+        make: make runs where there are none, and their data sets.
+
+    Raises:
+        ValueError: a folder holds a run of other settings.
+    """
+    runs: list[ModelRun] = []
+    tried: list[ModelConfig] = []
+    for path, config in wanted.items():
+        run = ModelRun(path)
+        if run.config_file.is_file() and _other(run.config(), config):
+            raise ValueError(f"--out: {path} holds a run of other settings; name another folder")
+        if make and not finished(run):
+            alike = dataclasses.replace(config, seed=0)
+            if alike not in tried:  # its data are made, and its model too, before others train
+                settle(config, workers)
+                tried.append(alike)
+            run.write_config(config)
+        runs.append(run)
+    return runs
+
+
+def _other(found: ModelConfig, wanted: ModelConfig) -> bool:
+    """Say whether two configs differ; where data sets lie makes no difference."""
+    return dataclasses.replace(found, data=wanted.data) != wanted
+
+
+def train_all(runs: Sequence[ModelRun], workers: int) -> None:
+    """Train what is not finished; a run that was killed goes on."""
+    waiting, bar = [run for run in runs if not finished(run)], sys.stderr.isatty()
+    if workers > 1 and len(waiting) > 1:
+        train_side_by_side(waiting, workers, bar)
+        return
+    for run in waiting:
+        train(run, bar)
+
+
+@dataclass(frozen=True)
+class PlanJob:
+    """Episodes of one planner, and where they are kept."""
+
+    task: PlannedTask
+    episodes: int
+    file: str
+
+    @property
+    def seeds(self) -> range:
+        """Of the episodes, the same for every planner."""
+        return range(FIRST_SEED, FIRST_SEED + self.episodes)
+
+    def play(self) -> PlannedEpisodes:
+        """Play what the file has not."""
+        return plan_episodes(self.task, self.seeds, file=self.file)
+
+    def found(self) -> PlannedEpisodes | None:
+        """Return the episodes if the file has all of them."""
+        key, seeds = self.task.key(), self.seeds
+        for planned in load_planned(Path(self.file)):
+            if planned.key == key and set(seeds) <= set(planned.episodes):
+                return PlannedEpisodes(key, {seed: planned.episodes[seed] for seed in seeds})
+        return None
+
+
+def plan_job(run: ModelRun, episodes: int) -> PlanJob:
+    """Return the planning with a finished run."""
+    config = run.config()
+    settings = task_of(config.env).settings
+    task = PlannedTask(config.env, settings, os.fspath(run.weights_file), config.variant)
+    return PlanJob(task, episodes, os.fspath(run.planning_file))
+
+
+def simulator_job(env: str, episodes: int, file: Path) -> PlanJob:
+    """Return the planning with the true simulator, on the same episodes."""
+    return PlanJob(PlannedTask(env, task_of(env).settings), episodes, os.fspath(file))
+
+
+def plan_all(jobs: Sequence[PlanJob], workers: int) -> None:
+    """Play what is missing, a job a process."""
+    missing = [job for job in jobs if job.found() is None]
+    with tqdm(total=len(missing), unit="run", desc="planning", disable=None) as bar:
+        if workers == 1 or len(missing) < 2:
+            for job in missing:
+                job.play()
+                bar.update()
+            return
+        context = multiprocessing.get_context("spawn")
+        count = min(workers, len(missing))
+        with main_script_hidden(), ProcessPoolExecutor(count, context) as pool:
+            for done in as_completed([pool.submit(job.play) for job in missing]):
+                done.result()
+                bar.update()

@@ -1,0 +1,185 @@
+"""Comparisons of world models: what is trained, what is decided, and what is kept."""
+
+import csv
+import json
+import shutil
+from importlib import import_module
+
+import numpy as np
+import pytest
+
+from iap_gym.baselines.experiments.model_run import ModelRun
+from iap_gym.baselines.experiments.reproduce import model_comparison, rrc
+from iap_gym.baselines.experiments.reproduce.model_results import Result, judge, summarise
+from iap_gym.baselines.experiments.reproduce.model_target import Budget, Claim, Operand
+from iap_gym.baselines.world_model.scenarios import SCENARIOS
+
+TARGETS = [
+    import_module(f"iap_gym.baselines.experiments.reproduce.{name}")
+    for name in ("billiard", "rrc", "shepherd", "fetch")
+]
+
+
+def results(**values):
+    """One result a seed of arms ``a`` and ``b`` with a measure ``error``."""
+    arms = {name: rrc.TARGET.arms[0].__class__(name, "gru") for name in values}
+    return [
+        Result(arms[name], seed, None, {"error": value})
+        for name, numbers in values.items()
+        for seed, value in enumerate(numbers)
+    ]
+
+
+def claim(alike=False, more="b"):
+    right = Operand(more, "error") if isinstance(more, str) else more
+    return Claim("a before b", "nowhere", Operand("a", "error"), right, alike)
+
+
+LOW, HIGH = [1.0, 1.1, 0.9, 1.05, 0.95], [2.0, 2.1, 1.9, 2.2, 1.8]
+
+
+def test_an_ordering_is_claimed_where_the_interval_leaves_0_out():
+    rng = np.random.default_rng(0)
+    noise = rng.normal(1.0, 1.0, (2, 5))
+    for a, b, answer, alike in (
+        (LOW, HIGH, "yes", "no, it is larger"),
+        (HIGH, LOW, "no, the other way round", "no, it is smaller"),
+        (*noise, "not decided: the interval holds 0", "no difference seen"),
+        (LOW[:4], HIGH, *["not decided: fewer than 5 seeds"] * 2),
+        (LOW, HIGH[:1], *["not decided: fewer than 5 seeds"] * 2),
+    ):
+        found = judge(claim(), results(a=a, b=b))
+        assert found.answer == answer
+        assert found.difference.mean == pytest.approx(np.mean(b) - np.mean(a))
+        assert judge(claim(alike=True), results(a=a, b=b)).answer == alike
+    assert judge(claim(more=1.5), results(a=LOW)).answer == "yes"
+    assert judge(claim(more=0.5), results(a=LOW)).answer == "no, the other way round"
+    assert judge(claim(), results(a=LOW)) is None
+    assert summarise(results(a=LOW), "b", "error") is None
+
+
+def test_intervals_of_differences_have_the_width_of_normal_theory():
+    rng = np.random.default_rng(1)
+    a, b = rng.normal(0, 1, 200), rng.normal(1, 2, 150)
+    found = judge(claim(), results(a=a, b=b)).difference
+    error = np.sqrt(a.var() / 200 + b.var() / 150)
+    assert found.low == pytest.approx(found.mean - 1.96 * error, abs=0.1 * error)
+    assert found.high == pytest.approx(found.mean + 1.96 * error, abs=0.1 * error)
+
+
+@pytest.mark.parametrize("module", TARGETS, ids=lambda module: module.TARGET.name)
+def test_all_arms_and_claims_belong_together(module):
+    target = module.TARGET
+    names = [arm.name for arm in target.arms]
+    assert len(set(names)) == len(names)
+    assert {arm.also for arm in target.arms} - {None} == set(target.also)
+    assert {operand.arm for c in target.claims for operand in c.operands} <= set(names)
+    configs = [target.config(arm, module.BUDGETS["paper"], 0, "data", None) for arm in target.arms]
+    assert len({str(config) for config in configs}) == len(configs)
+    for arm, config in zip(target.arms, configs, strict=True):
+        published = SCENARIOS[target.scenario(arm).name]
+        assert config.epochs == published.epochs * arm.longer
+        assert config.decay == 0.998
+        assert config.sequences == published.train.sequences
+    small = target.config(target.arms[0], module.BUDGETS["small"], 0, "data", None)
+    assert small.decay**small.epochs == pytest.approx(0.998**published.epochs, rel=1e-6)
+    assert target.config(target.arms[0], module.BUDGETS["small"], 3, "data", 7).epochs == 7
+
+
+def test_numbers_of_the_figures():
+    config = rrc.TARGET.config
+    arms = {arm.name: arm for arm in rrc.TARGET.arms}
+    paper = rrc.BUDGETS["paper"]
+    assert config(arms["retuned gru"], paper, 0, "data", None).learning_rate == 0.001
+    assert config(arms["gru"], paper, 0, "data", None).learning_rate == 0.005
+    random = config(arms["random lstm"], paper, 0, "data", None)
+    assert random.train_set == ("rrc-random", "train", 6_400)
+    assert config(arms["clockwork"], paper, 0, "data", None).epochs == 20_000
+
+
+TINY = Budget(1, {"rrc": 2}, 64, 32, 1, 32)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A comparison of two cores, with one planned episode of each."""
+    path = tmp_path_factory.mktemp("rrc")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(rrc.BUDGETS, "smoke", TINY)
+        outcome = rrc.reproduce(
+            path, "smoke", 1, cores=["gatel0rd", "gru"], data=str(path / "data")
+        )
+    assert all(file.stat().st_size > 0 for file in outcome.files)
+    text = "\n".join(outcome.lines)
+    assert "GateL0RD generalises better than gru | Fig. 4 | not decided: fewer than 5" in text
+    assert "lstm" not in text
+    return path
+
+
+def again(path, monkeypatch, **options):
+    monkeypatch.setitem(rrc.BUDGETS, "smoke", TINY)
+    options = {"cores": ["gatel0rd", "gru"], "data": str(path / "data")} | options
+    return rrc.reproduce(path, "smoke", 1, **options)
+
+
+def test_what_is_written(folder):
+    with (folder / "rrc-smoke.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["arm"] for row in rows] == ["gatel0rd", "gru"]
+    for row in rows:
+        run = ModelRun.open(folder / "smoke-runs" / row["arm"] / "seed-0")
+        assert float(row["gen_error"]) == run.evaluations()["gen_error"][-1]
+        assert run.config().epochs == 2
+        page = run.report_file.read_text()
+        assert "iCEM on the model" in page
+        assert "What it predicts and remembers" in page
+    assert rows[0]["control_gates"]
+    assert not rows[1]["control_gates"]
+    content = json.loads((folder / "rrc-smoke.json").read_text())
+    assert set(content["means"]) == {"gatel0rd", "gru"}
+    assert content["true_simulator"]["mean"] in (0.0, 1.0)
+
+
+def test_finished_runs_are_kept_and_lost_ones_come_out_the_same(folder, monkeypatch, tmp_path):
+    copy = tmp_path / "copy"
+    shutil.copytree(folder, copy)
+    lost = copy / "smoke-runs" / "gru" / "seed-0"
+    kept = copy / "smoke-runs" / "gatel0rd" / "seed-0" / "checkpoint.safetensors"
+    stamp, before = kept.stat().st_mtime_ns, (lost / "evaluations.csv").read_text()
+    shutil.rmtree(lost)
+    only = again(copy, monkeypatch, train=False)
+    assert "| gru |" not in "\n".join(only.lines)
+    assert not lost.exists()
+    again(copy, monkeypatch)
+    assert kept.stat().st_mtime_ns == stamp
+    assert (lost / "evaluations.csv").read_text() == before
+
+
+@pytest.mark.slow  # processes, each of which imports torch
+def test_workers_do_not_matter(folder, monkeypatch, tmp_path):
+    monkeypatch.setitem(rrc.BUDGETS, "smoke", TINY)
+    data = str(folder / "data")
+    rrc.reproduce(tmp_path, "smoke", 2, cores=["gatel0rd", "gru"], data=data)
+    old, new = (json.loads((at / "rrc-smoke.json").read_text()) for at in (folder, tmp_path))
+    assert new["means"] == old["means"]
+    assert new["true_simulator"] == old["true_simulator"]
+
+
+def test_a_comparison_that_is_complete_trains_nothing(folder, monkeypatch):
+    monkeypatch.setattr(model_comparison, "train_all", lambda runs, workers: None)
+    monkeypatch.setattr(model_comparison, "plan_all", lambda jobs, workers: None)
+    before = (folder / "rrc-smoke.json").read_text()
+    again(folder, monkeypatch)
+    assert (folder / "rrc-smoke.json").read_text() == before
+
+
+def test_what_is_refused(folder, monkeypatch, tmp_path):
+    with pytest.raises(ValueError, match="holds a run of other settings"):
+        again(folder, monkeypatch, epochs=3)
+    with pytest.raises(ValueError, match="also: expected one of 'retuned'"):
+        again(folder, monkeypatch, also=["all"])
+    with pytest.raises(ValueError, match="cores: expected one of"):
+        again(folder, monkeypatch, cores=["rnn"])
+    monkeypatch.setitem(rrc.BUDGETS, "smoke", TINY)
+    with pytest.raises(ValueError, match="--report: expected finished runs"):
+        rrc.reproduce(tmp_path, "smoke", 1, train=False)
