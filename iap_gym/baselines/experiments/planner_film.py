@@ -131,7 +131,8 @@ def record_planning(
             drawn, steps = MemoryScene(watched, env), itertools.count()
 
             def watch(_: Any, total: float, drawn: Any = drawn, steps: Any = steps) -> None:
-                video.write(drawn.draw(next(steps), total))
+                drawn.note(next(steps), total)
+                video.write(drawn.picture())
 
             episode = run_episode(env, watched, number, watch=watch)
             last = drawn.draw_end(episode.length, episode.total_reward)
