@@ -89,8 +89,7 @@ class MeshRobot(TinyRenderer):
         for joint, angle in zip(self._joints, joint_angles.tolist(), strict=True):
             p.resetJointState(self._robot, joint, angle, 0.0, client)
         colors, buffer = self._image(eye, axes)
-        near, far = self._near, self._far
-        return colors[..., :3], (far * near / (far - (far - near) * buffer)).astype(np.float32)
+        return colors[..., :3], self._meters(buffer)
 
 
 class BoxRobot:

@@ -70,13 +70,15 @@ class TinyRenderer:
 
     def depth(self, position: ArrayLike, rotation: ArrayLike) -> NDArray[np.float32]:
         """Return depth along the view, float32 (H, W), m; ``far`` where nothing is."""
-        buffer = self._image(position, rotation)[1]
-        near, far = self._near, self._far
-        return (far * near / (far - (far - near) * buffer)).astype(np.float32)
+        return self._meters(self._image(position, rotation)[1])
 
     def close(self) -> None:
         """End the client; again is nothing."""
         self._client.close()
+
+    def _meters(self, buffer: NDArray[Any]) -> NDArray[np.float32]:
+        near, far = self._near, self._far
+        return (far * near / (far - (far - near) * buffer)).astype(np.float32)
 
     def _add(self, box: Box) -> None:
         p, client = self._bullet, self._client.id
