@@ -53,7 +53,7 @@ class UsualRenderer(TinyRenderer):
     def scene(self, scene: Scene) -> None:
         TinyRenderer.scene.fset(self, scene)  # type: ignore[misc]
         start = (0.0, 0.0, 0.5 + a1.START_HEIGHT)
-        self._bullet.loadURDF(a1.urdf_path(), start, physicsClientId=self._client)
+        self._bullet.loadURDF(a1.urdf_path(), start, physicsClientId=self._client.id)
 
 
 class UsualView:

@@ -29,7 +29,7 @@ from iap_gym.baselines.world_model.scenarios import BATCH_SIZE, SCENARIOS, Scena
 
 CORES = ("gatel0rd", "lstm", "gru", "elman")
 ASKED = {"billiard": 3.0, "rrc": 5.0, "shepherd": 4.0, "fetch": 3.0}  # of GateL0RD
-STEPS = {"billiard": 50, "rrc": 49, "shepherd": 100, "fetch": 25}
+STEPS = {"billiard": 50, "rrc": 49, "shepherd": 100, "fetch": 25, "fetch-diverse": 50}
 PLANS = 256
 COMPILED, PLAIN = "compiled", "torch, step by step"
 
@@ -105,7 +105,7 @@ def main() -> None:
                     ways_of(SCENARIOS[name], core), options.rounds, options.seconds
                 )
                 ratio = times[PLAIN] / times[COMPILED]
-                asked = ASKED[name] if ways_of is training and core == CORES[0] else None
+                asked = ASKED.get(name) if ways_of is training and core == CORES[0] else None
                 text = f" (asked: {asked:g})" if asked else ""
                 print(
                     f"{title:14s} {name:8s} {core:8s} {1e3 * times[PLAIN]:7.2f} ms, compiled "
