@@ -34,6 +34,7 @@ TRAINS = ("high", "low", "both")
 LOW_WEIGHT, LOW_BIAS = "low.weight", "low.bias"
 # What LinearPolicy calls its one layer: the form of a low level trained by itself.
 LINEAR_WEIGHT, LINEAR_BIAS = "controller.0.weight", "controller.0.bias"
+INDOOR = "indoor"
 PROPRIO = "proprio"  # what only the low level senses
 
 
@@ -56,7 +57,8 @@ class HierarchicalPolicy(EvolutionPolicy):
         high_sees: entries of the observation that it is shown; None is all but "proprio".
         trains: "high", "low" or "both": what the search moves. The rest stays as it starts.
         steering: the low level starts as the gait itself, turned by so much times the first
-            number of the command; None is what the environment does by itself.
+            number of the command; None is what the obstacle course does by itself. "indoor" is
+            ``navigation_steering.indoor_low_level``, as navigation does by itself.
         squash: as in ``NetworkPolicy``, of the high level.
         selector_seed: see ``AttentionPolicy``.
         **kwargs: arguments of the high level's policy.
@@ -73,14 +75,11 @@ class HierarchicalPolicy(EvolutionPolicy):
         high: str = "LinearPolicy",
         high_sees: Sequence[str] | None = None,
         trains: str = "both",
-        steering: float | None = None,
+        steering: float | str | None = None,
         squash: str = "clip",
         selector_seed: int = 0,
         **kwargs: Any,
     ) -> None:
-        from iap_gym.envs.quadruped.control import STEERING_GAIN
-        from iap_gym.envs.quadruped.low_level import LowLevel
-
         self.observation_space = observation_space
         self.action_space = action_space
         latent_size = _latent_size(action_space)
@@ -90,8 +89,7 @@ class HierarchicalPolicy(EvolutionPolicy):
         self.high: EvolutionPolicy = kind(
             _seen(observation_space, high_sees), action_space, squash=squash, **kwargs
         )
-        gain = STEERING_GAIN if steering is None else steering
-        self.low: LowLevel = LowLevel.steering(latent_size, gain)
+        self.low: LowLevel = _low_level(latent_size, steering)
         # What is saved is float32: what is played must be so from the start.
         self.low.set_vector(self.low.get_vector().astype(np.float32))
         self._trains = PARTS if _checks.one_of("trains", trains, TRAINS) == "both" else (trains,)
@@ -235,6 +233,18 @@ def _latent_size(space: spaces.Space[Any]) -> int:
         wanted = "Box (1 + L,), a duration and a latent command (control 'latent')"
         raise _checks.refuse("action_space", wanted, space)
     return shape[0] - 1
+
+
+def _low_level(latent_size: int, steering: float | str | None) -> LowLevel:
+    from iap_gym.envs.quadruped.control import STEERING_GAIN
+    from iap_gym.envs.quadruped.low_level import LowLevel
+    from iap_gym.envs.quadruped.navigation_steering import indoor_low_level
+
+    if isinstance(steering, str):
+        _checks.one_of("steering", steering, (INDOOR,))
+        return indoor_low_level(latent_size)
+    gain = STEERING_GAIN if steering is None else _checks.real("steering", steering)
+    return LowLevel.steering(latent_size, gain)
 
 
 def _seen(space: spaces.Space[Any], keys: Sequence[str] | None) -> spaces.Dict:

@@ -19,6 +19,7 @@ from iap_gym.envs.quadruped.control import STEERING_GAIN, LatentControl
 from iap_gym.envs.quadruped.gait import PRESETS, TURN_TIME
 from iap_gym.envs.quadruped.low_level import LowLevel
 from iap_gym.envs.quadruped.mover import Place, Pose
+from iap_gym.envs.quadruped.navigation_steering import RIGHT, SWING
 from iap_gym.envs.quadruped.pmtg import GAIT_ACTIONS
 from iap_gym.envs.quadruped.world import Block
 
@@ -34,6 +35,7 @@ START_DELAY = 0.6  # s in which the gait comes up and the robot stays where it i
 START_TIME = 0.5  # s, time constant with which it then comes up to its speed
 TRUNK_HEIGHT = 0.26  # m above the floor
 LARGEST_TURN = 0.5  # of PMTGController, for an action of 1
+SWING_TURN = 0.25  # turn that is as good as inner legs that swing around a place further back by 1
 
 # The robot from above: discs along its body, legs included.
 RADIUS = 0.17  # m
@@ -72,9 +74,11 @@ class _Rectangle(NamedTuple):
 class KinematicMover:
     r"""Moves as the trotting robot does on average; implements ``Mover`` for "latent".
 
-    With the turn c of the gait that a latent command asks for, each control step dt is
+    With the turn u and the residuals of swing s that the low level makes of a latent command, and
+    r of 1 for right legs and -1 for left ones, each control step dt is
 
     .. math::
+        c &= \tfrac12 u + \tfrac14 \cdot \tfrac14 \textstyle\sum_{legs} r s \\
         \tau &\leftarrow \tau + (c - \tau)(1 - e^{-dt / T}) \\
         v &\leftarrow v + (V - v)(1 - e^{-dt / T_v}) \\
         \psi &\leftarrow \psi + (k v / V + k_0 (1 - v / V))\, \tau\, dt \\
@@ -85,7 +89,7 @@ class KinematicMover:
     first of these holds. Where it touches an obstacle, or leaves the floor, it falls and lies:
     nothing slides along a wall.
 
-    Of a low level only what it makes of the command is used, and of that only the turn.
+    Of a low level only what it makes of the command is used, and of that only turn and swing.
 
     Args:
         latent_size: numbers in a command.
@@ -129,6 +133,9 @@ class KinematicMover:
         self._x, self._y, _ = place.position
         self._yaw = place.yaw
         self._turn = self._speed = 0.0
+        weight = self.controller.low_level.weight[:, : self.command_size]
+        self._turns = weight[_TURN]
+        self._swings = weight[SWING] if weight[SWING].any() else None
         self._steps = 0
         self._fell = self._collided = False
         self._free = self._free_way()
@@ -138,7 +145,7 @@ class KinematicMover:
         self._steps += 1
         if self._fell:
             return
-        turn = LARGEST_TURN * self._wanted(command)
+        turn = self._wanted(command)
         self._turn += (turn - self._turn) * self._turn_gain
         if self._steps <= self._start_steps:
             return
@@ -182,10 +189,13 @@ class KinematicMover:
         """Do nothing: nothing is held."""
 
     def _wanted(self, command: Array) -> float:
-        """Return the action of the turn that the low level makes of a command."""
-        low_level = self.controller.low_level
-        row = low_level.weight[_TURN, : self.command_size]
-        return min(max(float(row @ command), -1.0), 1.0)
+        """Return the turn of the gait that the low level makes of a command."""
+        turn = LARGEST_TURN * min(max(float(self._turns @ command), -1.0), 1.0)
+        if self._swings is None:
+            return turn
+        return turn + SWING_TURN * float(
+            np.mean(RIGHT * np.clip(self._swings @ command, -1.0, 1.0))
+        )
 
     def _touches(self) -> bool:
         cosine, sine = math.cos(self._yaw), math.sin(self._yaw)

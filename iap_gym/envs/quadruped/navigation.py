@@ -227,7 +227,7 @@ class QuadrupedNavigationEnv(QuadrupedEnv):
             scene_source(scene), goal_distance, goal_radius, different_rooms, start_yaw, v_cap
         )
         settings = {"image_key": "depth", "depth_range": DEPTH_RANGE, **settings}
-        if settings.get("control") == "latent" and settings.get("physics") != "kinematic":
+        if settings.get("control") == "latent":
             size = settings.get("latent_size")
             if settings.get("low_level") is None:
                 settings["low_level"] = indoor_low_level(2 if size is None else size)

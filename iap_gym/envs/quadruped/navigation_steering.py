@@ -17,8 +17,8 @@ Array = NDArray[np.float64]
 
 AMPLITUDE, TURN = GAIT_ACTIONS.index("amplitude"), GAIT_ACTIONS.index("turn")
 # Of a leg's three residuals the second is its swing.
-_SWING = len(GAIT_ACTIONS) + 1 + 3 * np.arange(len(a1.LEGS))
-_RIGHT = -np.array(a1.OUTWARD, np.float64)  # 1 for right legs, -1 for left ones
+SWING = len(GAIT_ACTIONS) + 1 + 3 * np.arange(len(a1.LEGS))
+RIGHT = -np.array(a1.OUTWARD, np.float64)  # 1 for right legs, -1 for left ones
 _PIVOT = {AMPLITUDE: -0.4, TURN: 0.75}  # found by trial: as fast to both sides, no stumbling
 _OFFSETS = 2.0 * math.pi * np.array(PRESETS["trot"].offsets)
 
@@ -38,7 +38,7 @@ def curve(turn: float, amplitude: float = 0.0) -> Array:
     """
     action = np.zeros(ACTION_SIZE)
     action[AMPLITUDE], action[TURN] = amplitude, turn
-    action[_SWING] = turn * _RIGHT
+    action[SWING] = turn * RIGHT
     return action
 
 
@@ -58,7 +58,7 @@ def pivot(side: float, phase_state: Array) -> Array:
     cosine, sine = 2.0 * np.asarray(phase_state, np.float64) - 1.0
     action = np.zeros(ACTION_SIZE)
     action[AMPLITUDE], action[TURN] = _PIVOT[AMPLITUDE], side * _PIVOT[TURN]
-    action[_SWING] = side * _RIGHT * np.cos(math.atan2(sine, cosine) + _OFFSETS)
+    action[SWING] = side * RIGHT * np.cos(math.atan2(sine, cosine) + _OFFSETS)
     return action
 
 

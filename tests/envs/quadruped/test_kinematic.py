@@ -10,6 +10,7 @@ from iap_gym.envs.quadruped.course import Course
 from iap_gym.envs.quadruped.kinematic import CONTROL_DT, RADIUS, KinematicMover
 from iap_gym.envs.quadruped.low_level import LowLevel
 from iap_gym.envs.quadruped.mover import Place
+from iap_gym.envs.quadruped.navigation_steering import indoor_low_level
 from iap_gym.envs.quadruped.walkers import oracle
 from iap_gym.envs.quadruped.world import Block, World
 
@@ -32,14 +33,19 @@ def moved(mover, steps, *command):
 
 def test_each_step_is_the_equations_of_the_docstring():
     mover = KinematicMover(2)
-    mover.controller.low_level = LowLevel.steering(2, 0.8)
+    low_level = LowLevel.steering(2, 0.8)
+    # FR, FL, RR, RL: the second of a leg's three residuals, after the gait's four numbers.
+    swings = np.array([0.9, -0.2, 0.4, 0.5])
+    low_level.weight[[5, 8, 11, 14], 1] = swings
+    mover.controller.low_level = low_level
     mover.reset(place(position=(0.3, -0.2, 0.32), yaw=0.4))
     turn = speed = 0.0
     x, y, yaw = 0.3, -0.2, 0.4
     for k in range(1, 301):
         command = np.array([np.sin(k / 40), 0.7])
         mover.step(command)
-        wanted = 0.5 * 0.8 * command[0]
+        twist = np.mean([1, -1, 1, -1] * swings * 0.7)
+        wanted = 0.5 * 0.8 * command[0] + 0.25 * twist
         turn += (wanted - turn) * (1 - np.exp(-CONTROL_DT / 0.2))
         if k <= 60:
             continue
@@ -164,3 +170,23 @@ def test_it_walks_about_as_the_robot_does(command):
     assert rate == pytest.approx(true_rate, abs=0.1)  # 0.6 at the largest turn
     assert early[2] == pytest.approx(true_early[2], abs=0.35)  # the start, rough in the robot
     np.testing.assert_allclose(early[:2], true_early[:2], atol=0.2)
+
+
+@pytest.mark.parametrize("command", [0.0, 0.6, -1.0])
+def test_it_curves_about_as_the_robot_does_indoors(command):
+    """With the low level for small rooms: stride and swing together."""
+    found = {}
+    for physics in ("kinematic", "bullet"):
+        options = {"control": "latent", "low_level": indoor_low_level(1), "course": LONG}
+        env = gymnasium.make(ID, physics=physics, camera=False, **options)
+        env.reset(seed=0)
+        for _ in range(60):
+            env.step(np.array([-1.0, command], np.float32))
+        path = env.unwrapped.path[200::50]
+        ways = np.linalg.norm(np.diff(path[:, :2], axis=0), axis=1)
+        found[physics] = ways.mean() / 0.5, np.diff(np.unwrap(path[:, 2])).mean() / 0.5
+        env.close()
+    (speed, rate), (true_speed, true_rate) = found.values()
+    print(found)
+    assert speed == pytest.approx(true_speed, abs=0.2)
+    assert rate == pytest.approx(true_rate, abs=0.3)  # 1.5 at the largest command
