@@ -31,6 +31,7 @@ GAIT = "trot"
 SPEED = 0.97  # m/s
 YAW_RATE = 2.0  # rad/s per turn, at full speed
 YAW_RATE_SLOW = 10.0  # rad/s per turn, of a robot that does not get ahead yet: its feet slip
+LARGEST_YAW_RATE_SLOW = 3.0  # rad/s, of that
 START_DELAY = 0.6  # s in which the gait comes up and the robot stays where it is
 START_TIME = 0.5  # s, time constant with which it then comes up to its speed
 TRUNK_HEIGHT = 0.26  # m above the floor
@@ -81,7 +82,8 @@ class KinematicMover:
         c &= \tfrac12 u + \tfrac14 \cdot \tfrac14 \textstyle\sum_{legs} r s \\
         \tau &\leftarrow \tau + (c - \tau)(1 - e^{-dt / T}) \\
         v &\leftarrow v + (V - v)(1 - e^{-dt / T_v}) \\
-        \psi &\leftarrow \psi + (k v / V + k_0 (1 - v / V))\, \tau\, dt \\
+        \psi &\leftarrow \psi + (k \tau\, v / V + w (1 - v / V))\, dt, \quad
+            w = \max(-3, \min(k_0 \tau, 3)) \\
         (x, y) &\leftarrow (x, y) + v\, dt\, (\cos \psi, \sin \psi)
 
     with T = 0.2 s, the gait's own low-pass; V = 0.97 m/s and T_v = 0.5 s; k = 2 rad/s and
@@ -151,8 +153,9 @@ class KinematicMover:
             return
         self._speed += (SPEED - self._speed) * self._speed_gain
         ahead = self._speed / SPEED
-        rate = YAW_RATE * ahead + YAW_RATE_SLOW * (1.0 - ahead)
-        self._yaw += rate * self._turn * CONTROL_DT
+        limit = LARGEST_YAW_RATE_SLOW
+        slow = min(max(YAW_RATE_SLOW * self._turn, -limit), limit)
+        self._yaw += (YAW_RATE * self._turn * ahead + slow * (1.0 - ahead)) * CONTROL_DT
         way = self._speed * CONTROL_DT
         self._x += way * math.cos(self._yaw)
         self._y += way * math.sin(self._yaw)
