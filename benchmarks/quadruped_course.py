@@ -130,15 +130,17 @@ def in_turn(chains: Iterable[Sequence[Stage]], jobs: int) -> None:
         list(pool.map(one, chains))
 
 
-def train(seeds: int, jobs: int) -> None:
-    """Train the low level on flat ground, and every stage of both networks."""
-    flat = [[Stage(RUNS / f"{FLAT}-{seed}", f"quadruped-{FLAT}", seed)] for seed in range(seeds)]
+def train(seeds: int, jobs: int, names: Sequence[str]) -> None:
+    """Train the low level on flat ground, and stages of both networks."""
     chains = [
-        [stage(network, name, seed) for name in STAGES]
+        [stage(network, name, seed) for name in STAGES if name in names]
         for seed in range(seeds)
         for network in NETWORKS
     ]
-    in_turn([*flat, *chains], jobs)
+    if FLAT in names:
+        folders = [RUNS / f"{FLAT}-{seed}" for seed in range(seeds)]
+        chains += [[Stage(path, f"quadruped-{FLAT}", i)] for i, path in enumerate(folders)]
+    in_turn(chains, jobs)
 
 
 def evaluate(seeds: int, jobs: int) -> None:
@@ -328,9 +330,12 @@ def main() -> None:
     parser.add_argument("step", choices=("train", "evaluate", "sweep", "report", "ship"))
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--jobs", type=int, default=2, help="runs side by side")
+    parser.add_argument(
+        "--stages", nargs="+", choices=(*STAGES, FLAT), default=(*STAGES, FLAT), help="of train"
+    )
     arguments = parser.parse_args()
     steps: dict[str, Callable[[], None]] = {
-        "train": lambda: train(arguments.seeds, arguments.jobs),
+        "train": lambda: train(arguments.seeds, arguments.jobs, arguments.stages),
         "evaluate": lambda: evaluate(arguments.seeds, arguments.jobs),
         "sweep": lambda: in_turn([cell(*each, 0) for each in cells()], arguments.jobs),
         "report": lambda: report(arguments.seeds),
