@@ -109,14 +109,13 @@ def num_patches(patch: int, stride: int) -> int:
     return ((IMAGE_SIDE - patch) // stride + 1) ** 2
 
 
-def cell(patch: int, stride: int, seed: int) -> list[Stage]:
-    """Return the stages of a cell of the sweep: the surrogate, then full physics."""
+def cell(patch: int, stride: int, seed: int) -> Stage:
+    """Return a cell of the sweep: the surrogate stage, judged in full physics."""
     selected = max(1, min(SELECTED, num_patches(patch, stride) // 4))
     selector = {"patch_size": patch, "stride": stride, "num_selected": selected}
     options = ("--selector", *(f"{name}={value}" for name, value in selector.items()))
     folder = RUNS / "sweep" / f"{patch}-{stride}-{seed}"
-    first = Stage(folder / "surrogate", "quadruped-surrogate", seed, None, options)
-    return [first, Stage(folder / "high", "quadruped-high", seed, first.folder, options)]
+    return Stage(folder, "quadruped-surrogate", seed, None, options)
 
 
 def in_turn(chains: Iterable[Sequence[Stage]], jobs: int) -> None:
@@ -246,14 +245,18 @@ def result_rows(seeds: int) -> list[str]:
     return lines
 
 
-def sweep_rows(seed: int) -> list[dict[str, Any]]:
+def sweep_rows(seeds: int) -> list[dict[str, Any]]:
     """Return the cells that are complete: the best validation return, as in the paper's Table 2."""
     rows: list[dict[str, Any]] = []
     for patch, stride in cells():
-        chain = cell(patch, stride, seed)
-        if all(each.complete() for each in chain):
-            runs = [Run.open(each.folder) for each in chain]
+        runs = [
+            Run.open(each.folder)
+            for each in (cell(patch, stride, seed) for seed in range(seeds))
+            if each.complete()
+        ]
+        if runs:
             best = [best_validation(run) for run in runs]
+            seconds = [float(np.nansum(run.metrics()["seconds"])) for run in runs]
             rows.append(
                 {
                     "patch_size": patch,
@@ -261,9 +264,9 @@ def sweep_rows(seed: int) -> list[dict[str, Any]]:
                     "patches": num_patches(patch, stride),
                     "selected": runs[0].config().policy_kwargs["selector"]["num_selected"],
                     "parameters": parameters(runs[0]),
-                    "best_of_surrogate": round(best[0], 3),
-                    "best": round(best[1], 3),
-                    "seconds": round(sum(float(np.nansum(r.metrics()["seconds"])) for r in runs)),
+                    "best": " ".join(f"{value:.2f}" for value in best),
+                    "mean": round(float(np.mean(best)), 2),
+                    "seconds": round(float(np.mean(seconds))),
                 }
             )
     return rows
@@ -277,8 +280,7 @@ def chain_to(network: str, name: str, seed: int) -> list[Stage]:
 def ship(seeds: int) -> None:
     """Put the run of each network that is best in validation among the package's weights."""
     for network in NETWORKS:
-        # The surrogate's validation has fewer courses and is not comparable.
-        runs = [each for each in finished(seeds) if each[0] == network and each[1] != STAGES[0]]
+        runs = [each for each in finished(seeds) if each[0] == network]
         if not runs:
             continue
         _, name, seed, run = max(runs, key=lambda each: best_validation(each[3]))
@@ -305,7 +307,7 @@ def report(seeds: int) -> None:
     table = curves(seeds)
     if table:
         _write_csv("quadruped_course.csv", table)
-    swept = sweep_rows(0)
+    swept = sweep_rows(seeds)
     if swept:
         _write_csv("quadruped_sweep.csv", swept)
         parts += [f"| {' | '.join(swept[0])} |", f"|{'---|' * len(swept[0])}"]
@@ -337,7 +339,10 @@ def main() -> None:
     steps: dict[str, Callable[[], None]] = {
         "train": lambda: train(arguments.seeds, arguments.jobs, arguments.stages),
         "evaluate": lambda: evaluate(arguments.seeds, arguments.jobs),
-        "sweep": lambda: in_turn([cell(*each, 0) for each in cells()], arguments.jobs),
+        "sweep": lambda: in_turn(
+            [[cell(*each, seed)] for seed in range(arguments.seeds) for each in cells()],
+            arguments.jobs,
+        ),
         "report": lambda: report(arguments.seeds),
         "ship": lambda: ship(arguments.seeds),
     }

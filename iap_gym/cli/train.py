@@ -214,6 +214,9 @@ def created(arguments: argparse.Namespace) -> Run:
     from iap_gym.baselines.presets import training
 
     fields: dict[str, Any] = training(arguments.preset) if arguments.preset else {}
+    if fields and arguments.algo not in (None, "es"):
+        wanted = f"es beside --preset {arguments.preset}"
+        raise ValueError(f"--algo: expected {wanted}, got {arguments.algo}")
     env = arguments.env or fields.pop("env", None)
     if not env:
         raise ValueError("--env: expected the id of an environment (see iap-gym list), got nothing")
@@ -261,7 +264,8 @@ def created(arguments: argparse.Namespace) -> Run:
     try:
         config = settle(config)  # a wrong argument is refused before a folder is made
     except TypeError as error:  # what Python says of a keyword that a function does not take
-        raise ValueError(f"--env-kwargs, --policy-kwargs or --algo-kwargs: {error}") from error
+        options = "--env-kwargs, --eval-env-kwargs, --policy-kwargs or --algo-kwargs"
+        raise ValueError(f"{options}: {error}") from error
     except ModuleNotFoundError as error:
         module = config.env.rpartition(":")[0]
         if not module or error.name != module.partition(".")[0]:

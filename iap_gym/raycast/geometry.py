@@ -34,7 +34,12 @@ def rotation_from_yaw_pitch(yaw: float, pitch: float = 0.0, roll: float = 0.0) -
 
     Returns:
         float64 (3, 3): its columns are forward, left and up.
+
+    Raises:
+        ValueError: an angle that is not finite.
     """
+    for name, angle in (("yaw", yaw), ("pitch", pitch), ("roll", roll)):
+        _checks.real(name, angle)
     cos, sin = math.cos(pitch), math.sin(pitch)
     about_y = np.array([[cos, 0.0, sin], [0.0, 1.0, 0.0], [-sin, 0.0, cos]])
     cos, sin = math.cos(roll), math.sin(roll)

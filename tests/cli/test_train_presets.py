@@ -92,6 +92,7 @@ def test_what_start_from_may_be():
 @pytest.mark.parametrize(
     ("words", "message"),
     [
+        (["--preset", "quadruped-flat", "--algo", "ppo"], "--algo: expected es beside --preset"),
         (["--preset", "quadruped"], "preset: expected one of 'quadruped-flat'"),
         ([], "--env: expected the id of an environment"),
         (
@@ -114,3 +115,24 @@ def test_mistakes_are_one_line(capsys, words, message):
     code, text = said(capsys, ["train", *words])
     assert (code, len(text.splitlines())) == (2, 1)
     assert message in text
+
+
+def test_a_low_level_is_taken_to_the_gait_that_it_learnt_with(tmp_path, capsys):
+    pytest.importorskip("pybullet")
+    flat = tmp_path / "flat"
+    words = ["--preset", "quadruped-flat", *TINY, *FEW, "--run", str(flat), "--eval-every", "1000"]
+    assert cli.main(["train", *words]) == 0
+    joint = ["train", "--preset", "quadruped-joint", *TINY, *FEW, "--eval-episodes", "1"]
+    joint += [
+        "--eval-every",
+        "1000",
+        "--start-from",
+        f"low={flat}",
+        "--run",
+        str(tmp_path / "joint"),
+    ]
+    gait = Run.open(flat).config().env_kwargs["gait"]
+    code, message = said(capsys, joint)
+    assert code == 2
+    assert f"start_from: expected the gait of {flat}, {gait}, in --env-kwargs" in message
+    assert cli.main([*joint, "--env-kwargs", f"gait={json.dumps(gait)}", "episode_steps=40"]) == 0

@@ -28,6 +28,12 @@ def test_the_rotation_is_the_product_of_three():
         )
 
 
+@pytest.mark.parametrize("name", ["yaw", "pitch", "roll"])
+def test_an_angle_is_finite(name):
+    with pytest.raises(ValueError, match=f"^{name}: expected a finite number, got nan"):
+        rotation_from_yaw_pitch(**{"yaw": 0.0, name: float("nan")})
+
+
 def test_look_at_looks_there_with_up_above():
     rng = np.random.default_rng(0)
     for _ in range(20):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import gymnasium
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
+from tqdm import tqdm
 
 from iap_gym import _checks
 from iap_gym._video import VideoWriter
@@ -153,12 +154,20 @@ def record(
         agent = load_agent(run, env, sampled)
         returns: list[float] = []
         walks: list[Walk] = []
-        with VideoWriter(path or run.film_file, frame_rate(env)) as video:
+        with (
+            VideoWriter(path or run.film_file, frame_rate(env)) as video,
+            tqdm(unit="frame", disable=None, leave=False) as bar,  # on a terminal alone
+        ):
+
+            def write(frame: np.ndarray) -> None:
+                video.write(frame)
+                bar.update()
+
             for episode_seed in range(seed, seed + episodes):
                 if isinstance(agent, EvolutionPolicy):
-                    total = _attention(env, agent, episode_seed, video.write, scores)
+                    total = _attention(env, agent, episode_seed, write, scores)
                 else:
-                    total = _memory(env, agent, episode_seed, video.write)
+                    total = _memory(env, agent, episode_seed, write)
                 returns.append(total)
                 if isinstance(env.unwrapped, QuadrupedEnv):
                     walks.append(_walk(env.unwrapped, f"seed {episode_seed}: {_ended(env, total)}"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from pathlib import Path
 from typing import Any
 
 from iap_gym import _checks
@@ -81,11 +82,24 @@ def settle(config: TrainConfig) -> TrainConfig:
     if is_minigrid(config.env):  # symbols and text, which no policy of es takes
         wanted = "an environment for evolution strategies; MiniGrid's train with --algo ppo"
         raise _checks.refuse("env", wanted, config.env)
+    _same_gait(config)
     algorithm = build(config)
     algorithm.close()
     if config.eval_every is not None:
         Validation.check(config, algorithm)
     return config
+
+
+def _same_gait(config: TrainConfig) -> None:
+    """Refuse a low level from a run with another gait: what it learnt are changes to that one."""
+    start = config.start_from
+    for part, source in start.items() if isinstance(start, dict) else [("", start)]:
+        if source is None or part == "high" or not Path(source, "config.json").is_file():
+            continue
+        gait = Run.open(source).config().env_kwargs.get("gait")
+        if gait != config.env_kwargs.get("gait"):
+            wanted = f"the gait of {source}, {gait}, in --env-kwargs (or a run with this one)"
+            raise _checks.refuse("start_from", wanted, config.env_kwargs.get("gait"))
 
 
 def train(run: Run, bar: bool) -> None:

@@ -238,8 +238,12 @@ def _distances(value: Any, radius: float) -> tuple[float, float]:
     wanted = "two lengths (least, largest) in m"
     if not isinstance(value, Sequence) or isinstance(value, str) or len(value) != 2:
         raise _checks.refuse("goal_distance", wanted, value)
-    least = _checks.real("goal_distance[0]", value[0], radius, exclusive=True)
-    return least, _checks.real("goal_distance[1]", value[1], least)
+    least = _checks.real("goal_distance[0]", value[0], 0.0, exclusive=True)
+    farthest = _checks.real("goal_distance[1]", value[1], least)
+    if least <= radius:
+        wanted = f"less than the {least:g} m of the nearest goal (goal_distance[0])"
+        raise _checks.refuse("goal_radius", wanted, radius)
+    return least, farthest
 
 
 def _wrapped(angle: float) -> float:

@@ -312,8 +312,10 @@ def test_episodes_in_a_scan_repeat_to_the_bit(tmp_path):
     [
         ({"goal_distance": 3.0}, "goal_distance: expected two lengths"),
         ({"goal_distance": [3.0, 2.0]}, r"goal_distance\[1\]: expected"),
-        ({"goal_distance": [0.3, 2.0]}, r"goal_distance\[0\]: expected"),
+        ({"goal_distance": [0.3, 2.0]}, r"goal_radius: expected less .* \(goal_distance\[0\]\)"),
+        ({"goal_distance": [-0.3, 2.0]}, r"goal_distance\[0\]: expected"),
         ({"goal_radius": 0.0}, "goal_radius: expected"),
+        ({"goal_radius": 5.0}, "goal_radius: expected less than the 2 m of the nearest goal"),
         ({"different_rooms": 1}, "different_rooms: expected True or False"),
         ({"start_yaw": 4.0}, "start_yaw: expected"),
         ({"v_cap": -1.0}, "v_cap: expected"),
