@@ -43,6 +43,7 @@ RADIUS = 0.17  # m
 DISCS = (-0.14, 0.0, 0.14)  # m ahead of the trunk's origin
 FOOTING = 0.1  # m that the trunk's origin stays away from an edge, or the feet lose it
 CLEARANCE = 0.45  # m above the floor; what hangs higher is no obstacle
+NEAR = 0.5  # m around it, beyond which it does not look while it walks so far
 STEP = 0.04  # m above the floor; what is lower is stepped over
 
 _TURN = GAIT_ACTIONS.index("turn")
@@ -88,8 +89,9 @@ class KinematicMover:
 
     with T = 0.2 s, the gait's own low-pass; V = 0.97 m/s and T_v = 0.5 s; k = 2 rad/s and
     k_0 = 10 rad/s, as the robot turns faster before it gets ahead. In the first 0.6 s only the
-    first of these holds. Where it touches an obstacle, or leaves the floor, it falls and lies:
-    nothing slides along a wall.
+    first of these holds. Where it leaves the floor it falls and lies. Nothing slides along a wall:
+    where it touches an obstacle it falls, too, or, where the place says that it does not stumble,
+    it is held up until it has turned away.
 
     Of a low level only what it makes of the command is used, and of that only turn and swing.
 
@@ -139,6 +141,9 @@ class KinematicMover:
         self._turns = weight[_TURN]
         self._swings = weight[SWING] if weight[SWING].any() else None
         self._steps = 0
+        self._stumbles = place.stumbles
+        self._clear = math.inf
+        self._known = 0.0  # m that it may walk before it looks for what is near
         self._fell = self._collided = False
         self._free = self._free_way()
 
@@ -157,12 +162,19 @@ class KinematicMover:
         slow = min(max(YAW_RATE_SLOW * self._turn, -limit), limit)
         self._yaw += (YAW_RATE * self._turn * ahead + slow * (1.0 - ahead)) * CONTROL_DT
         way = self._speed * CONTROL_DT
+        before = self._x, self._y
         self._x += way * math.cos(self._yaw)
         self._y += way * math.sin(self._yaw)
         self._free -= way
+        self._known -= way
         if self._free <= 0.0:
-            self._collided = self._touches()
-            self._fell = self._collided or not self._supported()
+            clearance = self._clearance()
+            self._collided = clearance < 0.0
+            if not self._stumbles and clearance < min(self._clear, 0.0):
+                self._x, self._y = before
+                clearance = self._clearance()
+            self._clear = clearance
+            self._fell = (self._collided and self._stumbles) or not self._supported()
             self._free = self._free_way()
 
     def pose(self) -> Pose:
@@ -200,12 +212,16 @@ class KinematicMover:
             np.mean(RIGHT * np.clip(self._swings @ command, -1.0, 1.0))
         )
 
-    def _touches(self) -> bool:
+    def _clearance(self) -> float:
+        """Return how far the nearest obstacle is from the discs, m; negative where they touch."""
         cosine, sine = math.cos(self._yaw), math.sin(self._yaw)
-        return any(
-            obstacle.distance(self._x + ahead * cosine, self._y + ahead * sine) < RADIUS
-            for obstacle in self._obstacles
-            for ahead in DISCS
+        return min(
+            (
+                obstacle.distance(self._x + ahead * cosine, self._y + ahead * sine) - RADIUS
+                for obstacle in self._near
+                for ahead in DISCS
+            ),
+            default=math.inf,
         )
 
     def _supported(self) -> bool:
@@ -215,7 +231,11 @@ class KinematicMover:
         """Return how far it may walk, m, wherever it turns, before it has to look again."""
         x, y = self._x, self._y
         reach = max(DISCS) + RADIUS
-        free = min((each.distance(x, y) - reach for each in self._obstacles), default=math.inf)
+        if self._known <= 0.0:
+            self._near = [o for o in self._obstacles if o.distance(x, y) - reach < NEAR]
+            self._known = NEAR
+        free = min((each.distance(x, y) - reach for each in self._near), default=self._known)
+        free = min(free, self._known)
         if self._endless:
             return free
         return min(free, max((floor.depth(x, y) for floor in self._floors), default=0.0))

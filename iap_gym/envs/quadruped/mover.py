@@ -60,6 +60,8 @@ class Place:
         floor_height: of what the robot walks on, m.
         num_floors: so many of the world's boxes, the first ones, are walked on; touching another
             is a collision.
+        stumbles: whether the surrogate falls where it touches one. The robot falls over some and is
+            held up by others.
     """
 
     world: World
@@ -68,6 +70,7 @@ class Place:
     yaw: float
     floor_height: float
     num_floors: int = 0
+    stumbles: bool = True
 
 
 class Mover(Protocol):

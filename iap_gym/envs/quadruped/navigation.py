@@ -106,6 +106,7 @@ class NavigationTask:
             position=(x, y, height + a1.START_HEIGHT),
             yaw=_wrapped(yaw),
             floor_height=height,
+            stumbles=False,
         )
 
     def advance(self, pose: Pose, dt: float) -> tuple[float, str | None]:

@@ -1,5 +1,7 @@
 """The surrogate: its equations, what ends in it, and how near it is to the robot."""
 
+import dataclasses
+
 import gymnasium
 import numpy as np
 import pytest
@@ -75,6 +77,21 @@ def test_it_stops_where_the_first_disc_touches_a_wall(yaw):
     assert 1.95 <= front < 1.95 + 2 * CONTROL_DT
     assert pose.position[2] == 0.0
     assert moved(mover, 50, 1.0).position.tolist() == pose.position.tolist()  # it lies
+
+
+def test_where_it_does_not_stumble_it_is_held_up_until_it_has_turned_away():
+    wall = Block((2.0, 0.0, 0.3), (0.05, 8.0, 0.3))
+    mover = KinematicMover()
+    mover.reset(dataclasses.replace(place([wall]), stumbles=False))
+    pose = moved(mover, 400, 0.0)
+    front = pose.position[0] + max(kinematic.DISCS) + RADIUS
+    assert 1.95 - 2 * CONTROL_DT < front <= 1.95
+    assert (mover.collides(), pose.position[2]) == (True, pytest.approx(0.26))
+    assert moved(mover, 100, 0.0).position.tolist() == pose.position.tolist()
+    left = moved(mover, 700, 1.0).position
+    assert not mover.collides()
+    assert left[1] > 0.1
+    assert left[0] < 2.0 - RADIUS
 
 
 def test_only_what_is_at_its_height_is_in_its_way():
