@@ -51,6 +51,7 @@ ORACLE = RUNS / "oracle.json"
 PATCHES = (1, 2, 4, 8, 16)  # sides, up to half that of the image; a stride is no larger
 IMAGE_SIDE = 32
 SELECTED = 10  # or a quarter of the patches if that is less: the one of four that the paper shows
+SWEEP_STEPS = 400_000  # two thirds of the stage's
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,8 @@ def cell(patch: int, stride: int, seed: int) -> Stage:
     """Return a cell of the sweep: the surrogate stage, judged in full physics."""
     selected = max(1, min(SELECTED, num_patches(patch, stride) // 4))
     selector = {"patch_size": patch, "stride": stride, "num_selected": selected}
-    options = ("--selector", *(f"{name}={value}" for name, value in selector.items()))
+    options = ("--timesteps", str(SWEEP_STEPS))
+    options += ("--selector", *(f"{name}={value}" for name, value in selector.items()))
     folder = RUNS / "sweep" / f"{patch}-{stride}-{seed}"
     return Stage(folder, "quadruped-surrogate", seed, None, options)
 
