@@ -96,7 +96,7 @@ class FetchPickAndPlaceEnv(gymnasium.Env[Any, NDArray[np.float32]]):
     ) -> None:
         self._observation = _checks.one_of("observation", observation, OBSERVATIONS)
         self._reward = _checks.one_of("reward", reward, REWARDS)
-        self._fixed_goal = None if goal is None else _numbers("goal", goal, (3,))
+        self._fixed_goal = None if goal is None else _checks.array("goal", goal, (3,), copy=True)
         _checks.one_of("camera", camera, (*CAMERAS, BOTH))
         shape = _checks.integer("height", height, 1), _checks.integer("width", width, 1)
         self.render_mode = _checks.one_of("render_mode", render_mode, ("rgb_array", None))
@@ -151,7 +151,7 @@ class FetchPickAndPlaceEnv(gymnasium.Env[Any, NDArray[np.float32]]):
             ValueError: another shape, or a number that is not finite.
             gymnasium.error.ResetNeeded: there is no state yet.
         """
-        numbers = _numbers("action", action, (4,))
+        numbers = _checks.array("action", action, (4,))
         self._check_ready("step")
         self._simulation.step(np.clip(numbers, -1, 1).astype(np.float32))
         seen = self._simulation.read().astype(np.float32)
@@ -198,7 +198,8 @@ class FetchPickAndPlaceEnv(gymnasium.Env[Any, NDArray[np.float32]]):
         Raises:
             ValueError: another shape, or a number that is not finite.
         """
-        numbers = _numbers("state", state, (self._simulation.state_size + 3,))
+        shape = (self._simulation.state_size + 3,)
+        numbers = _checks.array("state", state, shape, copy=True)
         self._simulation.set_state(numbers[:-3])
         self._goal = numbers[-3:]
         self._ready = True
@@ -267,8 +268,8 @@ class FetchPickAndPlaceGoalEnv(FetchPickAndPlaceEnv):
         Raises:
             ValueError: places that are not finite numbers (..., 3).
         """
-        achieved = _places("achieved_goal", achieved_goal)
-        desired = _places("desired_goal", desired_goal)
+        achieved = _checks.array("achieved_goal", achieved_goal, (..., 3))
+        desired = _checks.array("desired_goal", desired_goal, (..., 3))
         return reward_at(distance(achieved, desired), self._reward)
 
     def compute_terminated(
@@ -301,25 +302,3 @@ class FetchPickAndPlaceGoalEnv(FetchPickAndPlaceEnv):
 
     def _info(self, far: Any) -> dict[str, Any]:
         return {"is_success": bool(far < THRESHOLD)}
-
-
-def _numbers(name: str, value: Any, shape: tuple[int, ...]) -> NDArray[np.float64]:
-    wanted = f"finite numbers, shape {shape}"
-    try:
-        numbers = np.array(value, np.float64)
-    except (TypeError, ValueError):
-        raise _checks.refuse(name, wanted, value) from None
-    if numbers.shape != shape or not np.isfinite(numbers).all():
-        raise _checks.refuse(name, wanted, value)
-    return numbers
-
-
-def _places(name: str, value: Any) -> NDArray[np.float64]:
-    wanted = "finite numbers, shape (..., 3)"
-    try:
-        places = np.asarray(value, np.float64)
-    except (TypeError, ValueError):
-        raise _checks.refuse(name, wanted, value) from None
-    if places.ndim == 0 or places.shape[-1] != 3 or not np.isfinite(places).all():
-        raise _checks.refuse(name, wanted, value)
-    return places

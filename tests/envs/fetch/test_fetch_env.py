@@ -205,7 +205,7 @@ def test_close_frees_the_pictures_and_may_come_twice():
     [
         ({"observation": "image"}, "observation: expected one of 'state', 'pixels', 'both'"),
         ({"reward": "shaped"}, "reward: expected one of 'sparse', 'dense'"),
-        ({"goal": [1.0, 2.0]}, r"goal: expected finite numbers, shape \(3,\)"),
+        ({"goal": [1.0, 2.0]}, r"goal: expected finite numbers of shape \(3,\)"),
         ({"goal": [1.0, 2.0, np.inf]}, "goal: expected finite numbers"),
         ({"camera": "head"}, "camera: expected one of 'front', 'gripper', 'both'"),
         ({"height": 0}, "height: expected an integer >= 1"),
@@ -304,7 +304,7 @@ def test_numbers_need_no_opengl_and_gymnasium_robotics_is_not_imported():
 @pytest.mark.parametrize("achieved", [np.full(3, np.nan), None, np.zeros(2), "x", 0.0])
 def test_compute_reward_refuses_what_is_no_place(achieved):
     env = make(goal_env=True)
-    with pytest.raises(ValueError, match="achieved_goal: expected finite numbers, shape"):
+    with pytest.raises(ValueError, match="achieved_goal: expected finite numbers of shape"):
         env.compute_reward(achieved, np.zeros(3), {})
-    with pytest.raises(ValueError, match="desired_goal: expected finite numbers, shape"):
+    with pytest.raises(ValueError, match="desired_goal: expected finite numbers of shape"):
         env.compute_reward(np.zeros(3), achieved, {})
