@@ -14,10 +14,12 @@ from numpy.typing import ArrayLike, NDArray
 from iap_gym import _checks
 from iap_gym.envs.fetch.cameras import CAMERAS, Cameras
 from iap_gym.envs.fetch.goal import REWARDS, THRESHOLD, distance, reward_at
+from iap_gym.envs.fetch.limits import StateLimits
 from iap_gym.envs.fetch.simulation import TIME_STEP, Simulation, draw_goal, draw_object
 
 OBSERVATIONS = ("state", "pixels", "both")
 BOTH = "both"  # cameras
+FARTHEST_GOAL = 1000.0  # m from the origin, along each axis
 
 
 class FetchPickAndPlaceEnv(gymnasium.Env[Any, NDArray[np.float32]]):
@@ -66,8 +68,8 @@ class FetchPickAndPlaceEnv(gymnasium.Env[Any, NDArray[np.float32]]):
     Args:
         observation: "state", "pixels" or "both".
         reward: "sparse" or "dense".
-        goal: (x, y, z) in m, the same for all episodes, so that an agent that does not see it can
-            learn it; None: drawn at each reset.
+        goal: (x, y, z) in m, each within 1000 m of 0, the same for all episodes, so that an agent
+            that does not see it can learn it; None: drawn at each reset.
         camera: "front", "gripper" or "both", for pictures that are observed.
         height: of a picture, pixels.
         width: of a picture, pixels.
@@ -96,7 +98,7 @@ class FetchPickAndPlaceEnv(gymnasium.Env[Any, NDArray[np.float32]]):
     ) -> None:
         self._observation = _checks.one_of("observation", observation, OBSERVATIONS)
         self._reward = _checks.one_of("reward", reward, REWARDS)
-        self._fixed_goal = None if goal is None else _checks.array("goal", goal, (3,), copy=True)
+        self._fixed_goal = None if goal is None else _goal("goal", goal)
         _checks.one_of("camera", camera, (*CAMERAS, BOTH))
         shape = _checks.integer("height", height, 1), _checks.integer("width", width, 1)
         self.render_mode = _checks.one_of("render_mode", render_mode, ("rgb_array", None))
@@ -111,6 +113,7 @@ class FetchPickAndPlaceEnv(gymnasium.Env[Any, NDArray[np.float32]]):
         }
         self._seen: list[str] = list(CAMERAS) if camera == BOTH else [camera]
         self._simulation = Simulation()
+        self._limits = StateLimits(self._simulation)
         self._cameras = Cameras(self._simulation, *shape)
         self._goal = np.zeros(3)
         self._ready = False  # there is a state
@@ -196,12 +199,16 @@ class FetchPickAndPlaceEnv(gymnasium.Env[Any, NDArray[np.float32]]):
             state: (S,), copied.
 
         Raises:
-            ValueError: another shape, or a number that is not finite.
+            ValueError: another shape, a number that is not finite, one that no play leads to, by
+                far, or a rotation whose quaternion has not the length it must have. The state is
+                then the one it was.
         """
-        shape = (self._simulation.state_size + 3,)
-        numbers = _checks.array("state", state, shape, copy=True)
-        self._simulation.set_state(numbers[:-3])
-        self._goal = numbers[-3:]
+        size = self._simulation.state_size
+        numbers = _checks.array("state", state, (size + 3,), copy=True)
+        self._limits.check(numbers[:size])
+        goal = _goal(f"state[{size}:] (goal)", numbers[size:])
+        self._simulation.set_state(numbers[:size])
+        self._goal = goal
         self._ready = True
 
     def __getstate__(self) -> dict[str, Any]:
@@ -302,3 +309,12 @@ class FetchPickAndPlaceGoalEnv(FetchPickAndPlaceEnv):
 
     def _info(self, far: Any) -> dict[str, Any]:
         return {"is_success": bool(far < THRESHOLD)}
+
+
+def _goal(name: str, value: Any) -> NDArray[np.float64]:
+    goal = _checks.array(name, value, (3,), copy=True)
+    if np.abs(goal).max() > FARTHEST_GOAL:
+        raise _checks.refuse(
+            name, f"a place within {FARTHEST_GOAL:g} m of 0 along each axis", value
+        )
+    return goal

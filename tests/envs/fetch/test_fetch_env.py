@@ -207,6 +207,8 @@ def test_close_frees_the_pictures_and_may_come_twice():
         ({"reward": "shaped"}, "reward: expected one of 'sparse', 'dense'"),
         ({"goal": [1.0, 2.0]}, r"goal: expected finite numbers of shape \(3,\)"),
         ({"goal": [1.0, 2.0, np.inf]}, "goal: expected finite numbers"),
+        ({"goal": ["1", "2", "3"]}, "goal: expected finite numbers"),
+        ({"goal": [1.0, 2.0, 1e300]}, "goal: expected a place within 1000 m of 0 along each axis"),
         ({"camera": "head"}, "camera: expected one of 'front', 'gripper', 'both'"),
         ({"height": 0}, "height: expected an integer >= 1"),
         ({"width": 2.5}, "width: expected an integer >= 1"),
