@@ -165,7 +165,7 @@ def array(
         given = np.asarray(value)
     # Rows of several lengths; a tensor that requires grad or lies on another device.
     except (TypeError, ValueError, RuntimeError):
-        raise _refused(name, shape, finite, value, type(value)) from None
+        raise _refused(name, shape, finite, value, value.__class__) from None
     if given.dtype.kind not in "fiu":
         raise _refused(name, shape, finite, value, given.dtype)
     if given.dtype.itemsize > 8 or dtype is not np.float64:

@@ -70,11 +70,11 @@ class FetchPickAndPlaceEnv(gymnasium.Env[Any, NDArray[np.float32]]):
         reward: "sparse" or "dense".
         goal: (x, y, z) in m, each within 1000 m of 0, the same for all episodes, so that an agent
             that does not see it can learn it; None: drawn at each reset.
-        camera: "front", "gripper" or "both", for pictures that are observed.
+        camera: "front", "gripper" or "both": what is observed. Where no picture is, it only chooses
+            what `render` shows.
         height: of a picture, pixels.
         width: of a picture, pixels.
-        render_mode: "rgb_array": `render` returns what the front camera sees, or the one that
-            is observed.
+        render_mode: "rgb_array": `render` returns what `camera` sees; of both, the front one.
 
     Raises:
         ValueError: an argument outside of this.
@@ -127,7 +127,7 @@ class FetchPickAndPlaceEnv(gymnasium.Env[Any, NDArray[np.float32]]):
 
         Args:
             seed: starts the stream of random numbers; None goes on with it.
-            options: not used.
+            options: ignored, whatever is in it.
 
         Returns:
             The observation and info.

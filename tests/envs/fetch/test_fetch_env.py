@@ -310,3 +310,36 @@ def test_compute_reward_refuses_what_is_no_place(achieved):
         env.compute_reward(achieved, np.zeros(3), {})
     with pytest.raises(ValueError, match="desired_goal: expected finite numbers of shape"):
         env.compute_reward(np.zeros(3), achieved, {})
+
+
+@pytest.mark.parametrize("camera", ["front", "gripper", "both"])
+@pytest.mark.parametrize("goal_env", [False, True])
+def test_without_observed_pictures_the_camera_is_that_of_render(camera, goal_env):
+    size = {"height": 24, "width": 32}
+    env = make(camera=camera, goal_env=goal_env, render_mode="rgb_array", **size)
+    observation, _ = env.reset(seed=1)
+    shown = "front" if camera == "both" else camera
+    single = make(observation="pixels", camera=shown, **size).reset(seed=1)[0]
+    np.testing.assert_array_equal(env.render(), single)
+    seen = observation["observation"] if goal_env else observation
+    assert seen.tolist() == make().reset(seed=1)[0].tolist()
+
+
+def test_options_of_reset_are_ignored():
+    env = make()
+    wanted = env.reset(seed=1)[0]
+    for options in ({}, {"goal": [9, 9, 9]}, {"unknown": object()}):
+        np.testing.assert_array_equal(env.reset(seed=1, options=options)[0], wanted)
+
+
+@pytest.mark.parametrize("drawn", [False, True])
+def test_pictures_come_from_workers_of_a_forkserver_whatever_was_drawn_before(drawn):
+    kwargs = {"observation": "pixels", "height": 16, "width": 24}
+    if drawn:
+        make(**kwargs).reset(seed=0)
+    envs = gymnasium.make_vec(f"iap_gym:{ID}", 1, "async", {"context": "forkserver"}, **kwargs)
+    try:
+        seen = envs.reset(seed=3)[0][0]
+    finally:
+        envs.close()
+    np.testing.assert_array_equal(seen, make(**kwargs).reset(seed=3)[0])
