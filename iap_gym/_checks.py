@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import math
-import numbers
 from collections.abc import Collection, Sequence
+from numbers import Integral, Real
+from types import EllipsisType
 from typing import Any, TypeVar, cast
 
+import numpy as np
+from numpy.typing import NDArray
+
 T = TypeVar("T")
+F = TypeVar("F", bound=np.floating[Any])
+Shape = tuple[int | str | EllipsisType, ...]
+
+_LONGEST = 200  # characters of what came that an error repeats
 
 
 def refuse(name: str, wanted: str, got: object) -> ValueError:
@@ -37,7 +45,7 @@ def integer(name: str, value: Any, minimum: int = 0, maximum: int | None = None)
     wanted = f"an integer >= {minimum}"
     if maximum is not None:
         wanted = f"an integer in [{minimum}, {maximum}]"
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+    if isinstance(value, bool) or not isinstance(value, Integral):
         raise refuse(name, wanted, value)
     number = int(value)
     if number < minimum or (maximum is not None and number > maximum):
@@ -70,7 +78,7 @@ def real(
         wanted += f" in {'(' if exclusive else '['}{minimum:g}, {maximum:g}]"
     elif minimum > -math.inf:
         wanted += f" {'>' if exclusive else '>='} {minimum:g}"
-    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+    if isinstance(value, bool) or not isinstance(value, Real):
         raise refuse(name, wanted, value)
     number = float(value)
     fits = minimum < number if exclusive else minimum <= number
@@ -127,3 +135,63 @@ def pair(name: str, value: Any, minimum: int = 1) -> tuple[int, int]:
         return integer(f"{name}[0]", first, minimum), integer(f"{name}[1]", second, minimum)
     number = integer(name, value, minimum)
     return number, number
+
+
+def array(
+    name: str,
+    value: Any,
+    shape: Shape,
+    dtype: type[F] = np.float64,
+    *,
+    finite: bool = True,
+    copy: bool = False,
+) -> NDArray[F]:
+    """Return real numbers as an array of a shape.
+
+    Args:
+        name: of the argument, for the error.
+        value: what was given, anything that numpy makes an array of.
+        shape: the size of each dimension; a letter for any size from 1 on, and ``...`` at the
+            beginning for any dimensions.
+        dtype: of the array.
+        finite: False lets NaN and infinities in.
+        copy: never return memory of ``value``.
+
+    Raises:
+        ValueError: another shape, a number that is not finite in ``dtype``, or what is no real
+            number: bools, complex numbers, text, objects.
+    """
+    try:
+        given = np.asarray(value)
+    # Rows of several lengths; a tensor that requires grad or lies on another device.
+    except (TypeError, ValueError, RuntimeError):
+        raise _refused(name, shape, finite, value, value.__class__) from None
+    if given.dtype.kind not in "fiu":
+        raise _refused(name, shape, finite, value, given.dtype)
+    if given.dtype.itemsize > 8 or dtype is not np.float64:
+        with np.errstate(over="ignore"):  # refused below
+            numbers = given.astype(dtype, copy=copy)
+    else:
+        numbers = given.astype(dtype, copy=copy)
+    if numbers.shape != shape and not _fits(numbers.shape, shape):
+        raise _refused(name, shape, finite, value, numbers.shape)
+    if finite and not np.isfinite(numbers).all():
+        raise _refused(name, shape, finite, value, numbers[~np.isfinite(numbers)][:3])
+    return numbers
+
+
+def _fits(came: tuple[int, ...], shape: Shape) -> bool:
+    if shape and shape[0] is ...:
+        shape = shape[1:]
+        came = came[max(len(came) - len(shape), 0) :]
+    return len(came) == len(shape) and all(
+        n >= 1 if isinstance(size, str) else n == size for n, size in zip(came, shape, strict=True)
+    )
+
+
+def _refused(name: str, shape: Shape, finite: bool, value: Any, wrong: object) -> ValueError:
+    """Build the error of an array; of what is long it tells what is wrong with it alone."""
+    sizes = ", ".join("..." if size is ... else str(size) for size in shape)
+    comma = "," if len(shape) == 1 else ""
+    wanted = f"{'finite ' if finite else ''}numbers of shape ({sizes}{comma})"
+    return refuse(name, wanted, value if len(repr(value)) <= _LONGEST else wrong)

@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import hashlib
 import os
+import platform
+import re
 import secrets
 from collections.abc import Iterator
 from pathlib import Path
+
+_PROCESSES = "/proc/self/ns/pid"  # a link that tells containers of one machine apart
 
 
 @contextlib.contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Give a temporary path beside ``path``; when the block ends well it takes ``path``'s place.
 
-    The temporary file keeps the suffix, for writers that choose a format by it.
+    The temporary file keeps the suffix, for writers that choose a format by it. What a writer of
+    the same path left that was killed is removed, if it ran on this machine.
     """
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
+    remove_abandoned(target)
     # A new file has the permissions that the user's umask gives; mkstemp's are the owner's alone.
-    temporary = target.with_name(f".{target.stem}-{secrets.token_hex(6)}{target.suffix}")
+    writer = f"{_machine()}-{os.getpid()}-{secrets.token_hex(6)}"
+    temporary = target.with_name(f".{target.stem}-{writer}{target.suffix}")
     try:
         yield temporary
         with temporary.open("rb+") as file:  # on the disk before it takes the old one's place
@@ -42,3 +51,43 @@ def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
     """Replace the file at ``path`` by ``data``."""
     with replacing(path) as temporary:
         temporary.write_bytes(data)
+
+
+def remove_abandoned(path: str | os.PathLike[str]) -> None:
+    """Remove the temporary files of ``path`` whose writers ran on this machine and are gone."""
+    target = Path(path)
+    if os.name != "posix":
+        return
+    try:
+        names = os.listdir(target.parent)
+    except OSError:  # absent, or not to be read
+        return
+    start, end = re.escape(f".{target.stem}-{_machine()}-"), re.escape(target.suffix)
+    form = re.compile(rf"{start}(\d+)-[0-9a-f]{{12}}{end}")
+    for name in names:
+        found = form.fullmatch(name)
+        if found is not None and not _runs(int(found[1])):
+            with contextlib.suppress(OSError):  # someone else may have removed it, or owns it
+                (target.parent / name).unlink()
+
+
+@functools.cache
+def _machine() -> str:
+    """Return 8 characters for the machine, and the container, in which process numbers hold."""
+    with contextlib.suppress(OSError):
+        return _short(f"{platform.node()} {os.readlink(_PROCESSES)}")
+    return _short(platform.node())
+
+
+def _short(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
+
+
+def _runs(process: int) -> bool:
+    try:
+        os.kill(process, 0)  # a question alone
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        pass
+    return True

@@ -233,12 +233,7 @@ class PatchSelector(nn.Module):
             ValueError: another shape, or numbers that are not finite in float32.
         """
         # A copy: torch must not share the caller's memory, which may be read-only as well.
-        with np.errstate(over="ignore"):  # refused below
-            vector = np.array(v, dtype=np.float32)
-        if vector.shape != (self.num_parameters,):
-            raise _checks.refuse("v", f"shape ({self.num_parameters},)", vector.shape)
-        if not np.isfinite(vector).all():
-            raise _checks.refuse("v", "finite numbers", vector[~np.isfinite(vector)][:3])
+        vector = _checks.array("v", v, (self.num_parameters,), np.float32, copy=True)
         parameters = self._trained()
         sizes = [parameter.numel() for parameter in parameters]
         with torch.no_grad():

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from iap_gym._checks import one_of
+from iap_gym._checks import integer, one_of
 from iap_gym.cli.arguments import add_pairs, at_least, pairs
 from iap_gym.data import from_minari, load, make_dataset, to_minari
 from iap_gym.data.fetch import SPLITS
@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
     make = actions.add_parser("make", help="collect a published data set anew")
     make.add_argument("name", metavar="NAME", choices=NAMES, help=", ".join(NAMES))
-    make.add_argument("--split", choices=(*SPLITS, "all"), default="all", help="(%(default)s)")
+    make.add_argument("--split", choices=(*SPLITS, "all"), help="default: all")
     make.add_argument("--seed", type=at_least(0), default=0, help="(%(default)s)")
     make.add_argument("--variant", choices=VARIANTS, default="code", help="(%(default)s)")
     make.add_argument(
@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=at_least(1),
         metavar="N",
         help="of fetch-diverse: instead, N sequences (at most 100) that iCEM plans on the true "
-        "simulator, with a quarter of an hour of a core for each",
+        "simulator, with a quarter of an hour of a core for each; without --split, --sequences",
     )
     add_pairs(make, "--planner", "of --showpiece: num_samples=64 horizon=12 and the like")
     make.add_argument(
@@ -96,10 +96,10 @@ def make(arguments: argparse.Namespace) -> int:
         return plan(arguments)
     if arguments.planner:
         raise ValueError("--planner: expected --showpiece with it")
-    splits = splits_of(name) if arguments.split == "all" else (arguments.split,)
+    splits = splits_of(name) if arguments.split in (None, "all") else (arguments.split,)
     check_variant(name, variant)
     for split in splits:
-        one_of("split", split, splits_of(name))
+        one_of("--split", split, splits_of(name))
         sequences_wanted(name, split, arguments.sequences)
     files = target_files(arguments.out, name, variant, splits)
     for file in files:  # all are looked at before the first is made
@@ -128,9 +128,14 @@ def make(arguments: argparse.Namespace) -> int:
 def plan(arguments: argparse.Namespace) -> int:
     """Plan showpieces into a file."""
     one_of("NAME with --showpiece", arguments.name, ("fetch-diverse",))
+    check_variant(arguments.name, arguments.variant)
+    for option, given in (("--split", arguments.split), ("--sequences", arguments.sequences)):
+        if given is not None:
+            raise ValueError(f"{option}: expected none with --showpiece N, got {given!r}")
     from iap_gym.baselines.planning.settings import PlannerSettings
-    from iap_gym.baselines.planning.showpieces import SPLIT, make_showpieces
+    from iap_gym.baselines.planning.showpieces import MOST, SPLIT, make_showpieces
 
+    sequences = integer("--showpiece", arguments.showpiece, 1, MOST)
     chosen = pairs("--planner", arguments.planner)
     known = [field.name for field in dataclasses.fields(PlannerSettings)]
     for key in chosen:
@@ -140,7 +145,7 @@ def plan(arguments: argparse.Namespace) -> int:
     with Bar(arguments.name, shown=not arguments.no_progress) as bar:
         dataset = make_showpieces(
             file,
-            arguments.showpiece,
+            sequences,
             arguments.seed,
             PlannerSettings(**chosen),
             overwrite=arguments.force,

@@ -121,7 +121,7 @@ class SequenceDataset:
                 ``batch_size`` is a multiple of their number.
 
         Raises:
-            ValueError: another batch size.
+            ValueError: another batch size, or ``rng`` is no generator.
         """
         for rows in self.rows_of_batches(batch_size, rng, balanced=balanced):
             yield self._batch(rows)
@@ -132,9 +132,10 @@ class SequenceDataset:
         """Yield which sequences are in each of the ``batches``, int64 (B,).
 
         Raises:
-            ValueError: another batch size.
+            ValueError: another batch size, or ``rng`` is no generator.
         """
         _checks.integer("batch_size", batch_size, 1, len(self))
+        _checks.instance("rng", rng, np.random.Generator, "a numpy Generator")
         kinds = len(self.categories) if balanced else 1
         if batch_size % kinds:
             raise _checks.refuse("batch_size", f"a multiple of the {kinds} categories", batch_size)

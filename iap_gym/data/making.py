@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import iap_gym
-from iap_gym import _checks
+from iap_gym import _checks, _files
 from iap_gym.data import fetch, fetch_rules, file, parts, recipes
 from iap_gym.data.collection import Count, Progress, collect
 from iap_gym.data.dataset import SequenceDataset, load
@@ -202,6 +202,8 @@ def sequences_wanted(name: str, split: str, sequences: int | None) -> int:
 def check_target(path: str | os.PathLike[str], *, overwrite: bool) -> None:
     """Make the folder of a file and find out whether the file can be written.
 
+    What a writer of it left that was killed is removed.
+
     Raises:
         FileExistsError: the file is there and is not to be overwritten.
         OSError: it cannot be written.
@@ -215,5 +217,6 @@ def check_target(path: str | os.PathLike[str], *, overwrite: bool) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         # Permissions do not tell: root may do all, and a disk may be mounted to read only.
         tempfile.TemporaryFile(dir=path.parent).close()
+        _files.remove_abandoned(path)
     except OSError as error:
         raise OSError(f"cannot write into {path.parent}: {error.strerror}") from error

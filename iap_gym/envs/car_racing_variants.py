@@ -112,10 +112,7 @@ class CarRacingVariant(CarRacing):
         """
         clipped: Any = None  # as reset has it, which draws the first picture
         if action is not None:
-            numbers = np.asarray(action, np.float64)
-            if numbers.shape != (3,) or not np.isfinite(numbers).all():
-                raise _checks.refuse("action", "3 finite numbers", action)
-            clipped = np.clip(numbers, ACTION_LOW, ACTION_HIGH)
+            clipped = np.clip(_checks.array("action", action, (3,)), ACTION_LOW, ACTION_HIGH)
         observation, reward, terminated, truncated, info = super().step(clipped)
         self._negative_rewards = self._negative_rewards + 1 if reward < 0 else 0
         limit = self.max_negative_rewards

@@ -70,7 +70,7 @@ class Mesh:
         textures: Any = None,
         face_texture: ArrayLike | None = None,
     ) -> None:
-        self.vertices = _finite("vertices", vertices, 3)
+        self.vertices = _finite("vertices", vertices, ("n", 3))
         self.faces = _indices("faces", faces, (-1, 3), len(self.vertices))
         colorings = {
             "vertex_colors": vertex_colors,
@@ -139,7 +139,7 @@ class _Atlas:
     def __init__(
         self, mesh: Mesh, uv: ArrayLike, textures: Any, face_texture: ArrayLike | None
     ) -> None:
-        self._uv = _finite("uv", uv, 2, len(mesh.vertices))
+        self._uv = _finite("uv", uv, (len(mesh.vertices), 2))
         one = isinstance(textures, np.ndarray)
         pictures: list[Any] = [textures] if one else list(textures)
         if not pictures:
@@ -168,17 +168,8 @@ class _Atlas:
         return colors
 
 
-def _finite(name: str, value: ArrayLike, width: int, rows: int | None = None) -> Floats:
-    wanted = f"finite numbers ({rows or 'n'}, {width})"
-    try:
-        array = np.ascontiguousarray(value, np.float32)
-    except (TypeError, ValueError):
-        raise _checks.refuse(name, wanted, type(value).__name__) from None
-    if array.ndim != 2 or array.shape[1] != width or (rows is not None and len(array) != rows):
-        raise _checks.refuse(name, wanted, array.shape)
-    if not np.isfinite(array).all():
-        raise _checks.refuse(name, wanted, array[~np.isfinite(array).all(axis=1)][0].tolist())
-    return array
+def _finite(name: str, value: ArrayLike, shape: tuple[int | str, int]) -> Floats:
+    return np.ascontiguousarray(_checks.array(name, value, shape, np.float32))
 
 
 def _indices(name: str, value: ArrayLike, shape: tuple[int, ...], count: int) -> NDArray[np.int32]:

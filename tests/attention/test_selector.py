@@ -332,7 +332,7 @@ def test_patches_want_indices_of_the_same_batch(selector):
 @pytest.mark.parametrize(
     ("vector", "message"),
     [
-        (np.zeros(95), r"v: expected shape \(96,\), got \(95,\)"),
+        (np.zeros(95), r"v: expected finite numbers of shape \(96,\), got \(95,\)"),
         (np.zeros(97), r"got \(97,\)"),
         (np.zeros((96, 1)), r"got \(96, 1\)"),
         (np.full(96, np.nan), "v: expected finite numbers"),

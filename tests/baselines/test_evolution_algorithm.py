@@ -200,8 +200,10 @@ def test_vector_can_be_set():
     es.set_vector(vector)
     np.testing.assert_array_equal(es.get_vector(), vector)
     np.testing.assert_array_equal(es._optimizer.center, vector)
-    with pytest.raises(ValueError, match=f"{es.num_parameters} numbers"):
-        es.set_vector(vector[1:])
+    for wrong in (vector[1:], vector * np.nan, vector + 0j, "weights"):
+        with pytest.raises(ValueError, match=r"^vector: expected finite numbers of shape \(10,\)"):
+            es.set_vector(wrong)
+    np.testing.assert_array_equal(es.get_vector(), vector)
 
 
 @pytest.mark.parametrize(

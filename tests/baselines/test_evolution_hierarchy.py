@@ -278,8 +278,9 @@ class TestStart:
             start("LinearPolicy", policy_kwargs=FEW, start_from={"low": path})
         with pytest.raises(ValueError, match="^vector: expected shape"):
             start(start_from=es.get_vector()[1:])
-        with pytest.raises(ValueError, match="^start_from: expected a path"):
-            start(start_from=np.full(es.num_parameters, np.nan))
+        for wrong in (np.full(es.num_parameters, np.nan), es.get_vector() + 0j, [True], []):
+            with pytest.raises(ValueError, match="^start_from: expected a path"):
+                start(start_from=wrong)
 
 
 @pytest.mark.parametrize(

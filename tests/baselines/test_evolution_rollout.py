@@ -1,14 +1,17 @@
 """One episode, and where environments come from."""
 
 import json
+import pickle
 
 import cloudpickle
 import gymnasium
 import numpy as np
 import pytest
 
+from iap_gym.baselines import non_finite
+from iap_gym.baselines.evolution import NonFiniteRewardError
 from iap_gym.baselines.evolution.env_source import EnvSource, resolve
-from iap_gym.baselines.evolution.rollout import NonFiniteRewardError, run_episode
+from iap_gym.baselines.evolution.rollout import run_episode
 from tests.baselines.pixel_envs import FollowBlob, Trouble
 
 
@@ -65,8 +68,21 @@ def test_blind_policies_see_the_first_observation_only(dict_observation):
 
 
 def test_rewards_that_are_not_finite_stop():
-    with pytest.raises(NonFiniteRewardError, match=r"step 5 is nan \(seed 3\)"):
+    wanted = r"^reward: expected finite numbers, got nan at step 5 \(seed 3\)$"
+    with pytest.raises(NonFiniteRewardError, match=wanted) as caught:
         run_episode(Trouble("nan"), Recorder(np.zeros(1)), seed=3)
+    assert caught.value.outside_rollouts
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert (str(again), again.rows) == (str(caught.value), [0])
+    assert again.outside_rollouts, "an evaluation in a worker is no rollout of RecurrentPPO either"
+
+
+def test_all_learners_have_one_error_of_rewards():
+    from iap_gym.baselines import ppo
+
+    assert NonFiniteRewardError is ppo.NonFiniteRewardError is non_finite.NonFiniteRewardError
+    for base in (ppo.NonFiniteError, ValueError, FloatingPointError):
+        assert issubclass(NonFiniteRewardError, base)
 
 
 def make_pendulum(g=10.0):

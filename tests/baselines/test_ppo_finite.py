@@ -5,9 +5,11 @@ import pickle
 import numpy as np
 import pytest
 import torch
+from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 
 from iap_gym.baselines import RecurrentPPO
+from iap_gym.baselines.evolution.rollout import run_episode
 from iap_gym.baselines.ppo import NonFiniteObservationError, NonFiniteRewardError
 from tests.baselines.ppo_envs import FaultyEnv
 
@@ -140,6 +142,22 @@ def test_a_path_that_cannot_be_written_does_not_hide_why_training_stopped(tmp_pa
         wanted = r"environment 1 at step 5 .*; the model could not be saved: \w+Error: "
         with pytest.raises((NonFiniteObservationError, NonFiniteRewardError), match=wanted):
             model.learn(1000)
+
+
+def test_a_reward_of_an_evaluation_is_no_fault_of_the_training(tmp_path):
+    class Nothing:
+        def act(self, observations, state=None, episode_start=None):
+            return np.zeros((1, *model.action_space.shape), model.action_space.dtype), None
+
+    class Evaluates(BaseCallback):
+        def _on_step(self):
+            run_episode(FaultyEnv("vector", 3, 100, np.nan, True), Nothing(), seed=0)
+            return True
+
+    model = faulty(tmp_path, fault_at=None)
+    with pytest.raises(NonFiniteRewardError, match=r"^reward: .* got nan at step 3 \(seed 0\)$"):
+        model.learn(1000, Evaluates())
+    assert not list(tmp_path.iterdir())
 
 
 def test_predict_says_it_too(tmp_path):

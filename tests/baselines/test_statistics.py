@@ -46,7 +46,7 @@ def test_constant_sample_is_a_point():
 
 @pytest.mark.parametrize("values", [[], [1.0, np.nan], [[1.0, 2.0]]])
 def test_what_has_no_mean_is_refused(values):
-    with pytest.raises(ValueError, match="values: expected a row of finite numbers"):
+    with pytest.raises(ValueError, match=r"values: expected finite numbers of shape \(n,\)"):
         bootstrap_mean(values)
 
 

@@ -26,6 +26,10 @@ WRONG = [
     ["data", "make", "fetch-grasp", "--workers", "0"],
     ["data", "make", "fetch-grasp", "--showpiece", "2"],
     ["data", "make", "fetch-diverse", "--showpiece", "101"],
+    ["data", "make", "fetch-diverse", "--showpiece", "1", "--split", "val"],
+    ["data", "make", "fetch-diverse", "--showpiece", "1", "--split", "all"],
+    ["data", "make", "fetch-diverse", "--showpiece", "1", "--sequences", "4"],
+    ["data", "make", "fetch-diverse", "--showpiece", "1", "--variant", "paper"],
     ["data", "make", "fetch-diverse", "--showpiece", "1", "--planner", "samples=8"],
     ["data", "make", "fetch-diverse", "--planner", "num_samples=8"],
     ["data", "info"],
@@ -57,6 +61,46 @@ def test_mistake_gets_one_line_and_code_2(words, here, capsys):
     assert err.count("\n") == 1
     assert "Traceback" not in err
     assert not list(here.iterdir()), "a refused command must leave nothing behind"
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "message"),
+    [
+        (
+            "fetch-diverse",
+            "--showpiece 101",
+            "--showpiece: expected an integer in [1, 100], got 101",
+        ),
+        (
+            "fetch-diverse",
+            "--showpiece 2 --split test",
+            "--split: expected none with --showpiece N, got 'test'",
+        ),
+        (
+            "fetch-diverse",
+            "--showpiece 2 --sequences 8",
+            "--sequences: expected none with --showpiece N, got 8",
+        ),
+        (
+            "fetch-diverse",
+            "--showpiece 2 --variant paper",
+            "variant: expected 'code' for fetch-diverse, got 'paper'",
+        ),
+        (
+            "fetch-grasp",
+            "--showpiece 2",
+            "NAME with --showpiece: expected one of 'fetch-diverse', got 'fetch-grasp'",
+        ),
+        (
+            "fetch-diverse",
+            "--split gen",
+            "--split: expected one of 'train', 'val', 'test', got 'gen'",
+        ),
+    ],
+)
+def test_a_mistake_names_the_option_that_was_typed(name, words, message, capsys):
+    assert cli.main(["data", "make", name, *words.split()]) == 2
+    assert message in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("action", ["make", "info", "to-minari", "from-minari"])

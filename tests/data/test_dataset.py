@@ -72,6 +72,14 @@ def test_wrong_batch_sizes_are_named(small):
             next(dataset.batches(size, rng, balanced=balanced))
 
 
+@pytest.mark.parametrize("rng", [None, 0, np.random, np.random.RandomState(0)])
+def test_what_is_no_generator_is_named(small, rng):
+    dataset = load(small["shepherd"])
+    for draw in (dataset.batches, dataset.rows_of_batches):
+        with pytest.raises(ValueError, match="^rng: expected a numpy Generator, got "):
+            next(draw(16, rng))
+
+
 def test_flags_are_columns_of_info(small):
     dataset = load(small["shepherd"])
     np.testing.assert_array_equal(dataset.flags("caught"), dataset.info[..., 2])

@@ -1,12 +1,16 @@
 """Data sets of Fetch Pick and Place: rules, episodes of the environment, parts, workers."""
 
+import subprocess
+import sys
+
 import gymnasium
 import numpy as np
 import pytest
 
 import iap_gym  # noqa: F401
+from iap_gym import _files
 from iap_gym.data import fetch as fetch_data
-from iap_gym.data import from_minari, load, make_dataset, to_minari
+from iap_gym.data import from_minari, load, make_dataset, making, to_minari
 from iap_gym.data.fetch import FetchTask, make_fetch_recipe
 from iap_gym.data.fetch_rules import read_events
 from iap_gym.data.making import NAMES, sequences_wanted, splits_of
@@ -227,6 +231,17 @@ def test_bad_arguments_are_named(changes, message, tmp_path):
     with pytest.raises(ValueError, match=message):
         make_dataset(**{"name": "fetch-grasp", "path": tmp_path / "a", **changes})
     assert not list(tmp_path.iterdir())
+
+
+def test_what_a_killed_run_left_is_removed_when_it_is_asked_for_again(tmp_path):
+    path = tmp_path / "a.safetensors"
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    left = tmp_path / f".a-{_files._machine()}-{gone.pid}-0123456789ab.safetensors"
+    left.touch()
+    (tmp_path / "kept.safetensors").touch()
+    making.check_target(path, overwrite=False)
+    assert [each.name for each in tmp_path.iterdir()] == ["kept.safetensors"]
 
 
 def test_a_file_that_is_there_is_not_replaced(tmp_path):

@@ -191,7 +191,7 @@ def test_actions_are_clipped(make):
 def test_wrong_actions_are_refused_and_change_nothing(make, action):
     env = make(observation="state")
     env.reset(seed=3)
-    with pytest.raises(ValueError, match="action: expected 1 finite numbers"):
+    with pytest.raises(ValueError, match=r"action: expected finite numbers of shape \(1,\)"):
         env.step(action)
     after = env.step([0.5])[0]
     env.reset(seed=3)

@@ -14,6 +14,7 @@ from iap_gym.baselines.evolution.callbacks import CheckpointCallback
 from iap_gym.baselines.evolution.evaluation import EvaluationError
 from iap_gym.baselines.evolution.optimizer import EvolutionOptimizer
 from iap_gym.baselines.evolution.rollout import Episode, run_episode
+from iap_gym.baselines.non_finite import NonFiniteRewardError
 
 __all__ = [
     "CheckpointCallback",
@@ -21,5 +22,6 @@ __all__ = [
     "EvaluationError",
     "EvolutionOptimizer",
     "EvolutionStrategies",
+    "NonFiniteRewardError",
     "run_episode",
 ]

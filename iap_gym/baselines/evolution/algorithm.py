@@ -297,7 +297,8 @@ class EvolutionStrategies:
         Raises:
             ValueError: not (num_parameters,) finite numbers.
         """
-        self._optimizer.move_center(vector)
+        numbers = _checks.array("vector", vector, (self.num_parameters,))
+        self._optimizer.move_center(numbers)
         self.policy.set_vector(self._optimizer.center)
 
     def save(self, path: str | os.PathLike[str]) -> Path:

@@ -159,7 +159,7 @@ class EvolutionOptimizer:
         scale: ArrayLike | None = None,
         shaping: str = "population",
     ) -> None:
-        self._center = _finite_vector("center", center)
+        self._center = _checks.array("center", center, ("n",), copy=True)
         self.population_size = even("population_size", population_size)
         self.sigma = _checks.real("sigma", sigma, 0.0, exclusive=True)
         self.learning_rate = _checks.real("learning_rate", learning_rate, 0.0, exclusive=True)
@@ -168,7 +168,7 @@ class EvolutionOptimizer:
         self.shaping: str = _checks.one_of("shaping", shaping, SHAPINGS)
         self._scale = np.ones_like(self._center)
         if scale is not None:
-            self._scale = _finite_vector("scale", scale, self._center.size)
+            self._scale = _checks.array("scale", scale, self._center.shape, copy=True)
             if np.any(self._scale <= 0):
                 raise _checks.refuse("scale", "numbers > 0", float(self._scale.min()))
         self._rng = rng
@@ -259,9 +259,9 @@ class EvolutionOptimizer:
         wanted = {"center", "first_moment", "second_moment", "generation", "rng"}
         if set(state) != wanted:
             raise _checks.refuse("state", f"the entries {sorted(wanted)}", sorted(state))
-        n = self._center.size
+        shape = self._center.shape
         arrays = {
-            name: _finite_vector(f"state[{name!r}]", state[name], n)
+            name: _checks.array(f"state[{name!r}]", state[name], shape, copy=True)
             for name in ("center", "first_moment", "second_moment")
         }
         generation = _checks.integer("state['generation']", state["generation"])
@@ -284,7 +284,7 @@ class EvolutionOptimizer:
         Raises:
             ValueError: not (n,) finite numbers.
         """
-        moved = _finite_vector("center", center, self._center.size)
+        moved = _checks.array("center", center, self._center.shape, copy=True)
         if self._rng_before_ask is not None:
             self._rng.bit_generator.state = self._rng_before_ask
         self._center = moved
@@ -302,13 +302,3 @@ def even(name: str, value: Any) -> int:
     if number % 2:
         raise _checks.refuse(name, "an even integer (pairs of mirrored candidates)", value)
     return number
-
-
-def _finite_vector(name: str, value: ArrayLike, size: int | None = None) -> Vector:
-    vector = np.array(value, dtype=np.float64)
-    if vector.ndim != 1 or vector.size == 0 or (size is not None and vector.size != size):
-        wanted = "a vector" if size is None else f"a vector of {size} numbers"
-        raise _checks.refuse(name, wanted, vector.shape)
-    if not np.isfinite(vector).all():
-        raise _checks.refuse(name, "finite numbers", vector)
-    return vector

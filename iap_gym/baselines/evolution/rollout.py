@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol
 import gymnasium
 
 from iap_gym.baselines.evolution.observations import add_axis
+from iap_gym.baselines.non_finite import NonFiniteRewardError
 
 
 class Actor(Protocol):
@@ -26,10 +27,6 @@ class Episode(NamedTuple):
 
     total_reward: float  # undiscounted sum of the rewards
     length: int  # steps taken
-
-
-class NonFiniteRewardError(FloatingPointError):
-    """An environment gave a reward that is NaN or infinite."""
 
 
 def run_episode(
@@ -77,7 +74,10 @@ def run_episode(
         observation, reward, terminated, truncated, _ = env.step(actions[0])
         length += 1
         if not math.isfinite(reward):
-            raise NonFiniteRewardError(f"the reward of step {length} is {reward} (seed {seed})")
+            wanted = f"reward: expected finite numbers, got {reward} at step {length} (seed {seed})"
+            error = NonFiniteRewardError(wanted, [0])
+            error.outside_rollouts = True
+            raise error
         total += float(reward)
         if terminated or truncated:
             break

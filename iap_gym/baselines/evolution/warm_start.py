@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load_file
@@ -71,9 +70,11 @@ def start(policy: EvolutionPolicy, start_from: Start) -> None:
         for part, source in start_from.items():
             _start_part(policy, source, part)
     else:
-        vector = np.asarray(start_from)
-        if not np.issubdtype(vector.dtype, np.number) or not np.isfinite(vector).all():
-            raise _checks.refuse("start_from", "a path, parts or finite numbers", start_from)
+        try:
+            vector = _checks.array("start_from", start_from, ("n",))
+        except ValueError:
+            wanted = "a path, parts or finite numbers (n,)"
+            raise _checks.refuse("start_from", wanted, start_from) from None
         policy.set_vector(vector)
 
 

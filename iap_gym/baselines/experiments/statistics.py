@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from iap_gym import _checks
+
 RESAMPLES = 10_000
 CONFIDENCE = 0.95
 FEWEST = 5  # resamples of fewer numbers take too few different values to speak of 95 %
@@ -54,9 +56,7 @@ def bootstrap_mean(values: Any, seed: int = 0) -> Mean:
     Raises:
         ValueError: no value, or one that is not finite.
     """
-    sample = np.asarray(values, float)
-    if sample.ndim != 1 or sample.size == 0 or not np.isfinite(sample).all():
-        raise ValueError(f"values: expected a row of finite numbers, got {values!r}")
+    sample = _checks.array("values", values, ("n",))
     mean = float(sample.mean())
     if sample.size < FEWEST:
         return Mean(mean, None, None)

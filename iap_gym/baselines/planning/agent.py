@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from iap_gym import _checks
 from iap_gym.baselines.planning.icem import ICEM
 from iap_gym.baselines.planning.objectives import PlanCost, Step
 from iap_gym.baselines.planning.settings import PlannerSettings
@@ -22,7 +23,10 @@ class PlanningAgent:
         rng: owner of the search's randomness.
         settings: of the planner.
         waits: (A,), the action as long as the objective cannot judge plans, as a model whose f_init
-            sees several inputs.
+            sees several inputs; clipped to the bounds.
+
+    Raises:
+        ValueError: an argument outside of this.
 
     Attributes:
         planner: forgets its plans where an episode begins.
@@ -42,7 +46,7 @@ class PlanningAgent:
         self.planner = ICEM(objective, action_low, action_high, rng=rng, **arguments)
         low, high = np.asarray(action_low), np.asarray(action_high)
         chosen = np.zeros(low.shape) if waits is None else waits
-        self._waits = np.clip(np.asarray(chosen, np.float64), low, high)
+        self._waits = np.clip(_checks.array("waits", chosen, low.shape), low, high)
 
     def act(
         self, observations: Any, state: Any = None, episode_start: Any = None

@@ -91,10 +91,14 @@ class ICEM:
         if not callable(objective):
             raise _checks.refuse("objective", "a function of (P, H, A)", objective)
         self._objective = objective
-        self._low = _bound("action_low", action_low)
-        self._high = _bound("action_high", action_high)
-        if self._low.shape != self._high.shape or not (self._low < self._high).all():
-            raise _checks.refuse("action_high", f"numbers above {self._low}", action_high)
+        self._low = _checks.array("action_low", action_low, ("A",), copy=True)
+        self._high = _checks.array("action_high", action_high, ("A",), copy=True)
+        if self._low.shape != self._high.shape:
+            wanted = f"as many numbers as action_low has, {self._low.size}"
+            raise _checks.refuse("action_high", wanted, action_high)
+        if not (self._low < self._high).all():
+            wanted = f"numbers above action_low, {self._low}"
+            raise _checks.refuse("action_high", wanted, action_high)
         self.horizon = _checks.integer("horizon", horizon, 1)
         self._rng = _checks.instance("rng", rng, np.random.Generator, "a numpy Generator")
         samples = _checks.integer("num_samples", num_samples, 2)
@@ -164,10 +168,9 @@ class ICEM:
         if set(state) != {"mean", "elites", "rng"}:
             raise _checks.refuse("state", "the entries mean, elites and rng", sorted(state))
         shape = self._mean.shape
-        mean, elites = (np.array(state[name], np.float64) for name in ("mean", "elites"))
-        if mean.shape != shape or not np.isfinite(mean).all():
-            raise _checks.refuse("state['mean']", f"finite numbers, shape {shape}", mean)
-        if elites.ndim != 3 or elites.shape[1:] != shape or len(elites) > self.num_elites:
+        mean = _checks.array("state['mean']", state["mean"], shape, copy=True)
+        elites = _checks.array("state['elites']", state["elites"], (..., *shape), copy=True)
+        if elites.ndim != 3 or len(elites) > self.num_elites:
             wanted = f"at most {self.num_elites} arrays of shape {shape}"
             raise _checks.refuse("state['elites']", wanted, elites.shape)
         kind = type(self._rng.bit_generator).__name__
@@ -201,11 +204,8 @@ class ICEM:
 
     def _costs(self, candidates: Array) -> Array:
         # The objective may write into what it is given.
-        costs = np.asarray(self._objective(candidates.copy()), np.float64)
-        if costs.shape != (len(candidates),):
-            wanted = f"costs of shape ({len(candidates)},)"
-            raise _checks.refuse("objective", wanted, costs.shape)
-        return costs
+        costs = self._objective(candidates.copy())
+        return _checks.array("costs of objective", costs, (len(candidates),), finite=False)
 
     def _cheapest(self, candidates: Array, costs: Array) -> tuple[Array, Array]:
         """Return the elites and their costs, best first."""
@@ -215,10 +215,3 @@ class ICEM:
             raise _checks.refuse("objective", wanted, costs)
         order = finite[np.argsort(costs[finite], kind="stable")[: self.num_elites]]
         return candidates[order], costs[order]
-
-
-def _bound(name: str, value: ArrayLike) -> Array:
-    numbers = np.array(value, np.float64)
-    if numbers.ndim != 1 or not numbers.size or not np.isfinite(numbers).all():
-        raise _checks.refuse(name, "a vector of finite numbers", value)
-    return numbers

@@ -4,12 +4,12 @@ from iap_gym._optional import need
 
 need("baselines", "torch", "stable_baselines3", "sb3_contrib")
 
-from iap_gym.baselines.ppo.algorithm import RecurrentPPO  # noqa: E402
-from iap_gym.baselines.ppo.finite import (  # noqa: E402
+from iap_gym.baselines.non_finite import (  # noqa: E402
     NonFiniteError,
     NonFiniteObservationError,
     NonFiniteRewardError,
 )
+from iap_gym.baselines.ppo.algorithm import RecurrentPPO  # noqa: E402
 from iap_gym.baselines.ppo.initialization import row_normalized_  # noqa: E402
 from iap_gym.baselines.ppo.policies import (  # noqa: E402
     CnnCorePolicy,

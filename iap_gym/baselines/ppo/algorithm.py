@@ -19,11 +19,10 @@ from torch import Tensor
 
 from iap_gym import _checks, _files, _optional
 from iap_gym.baselines.minigrid import is_minigrid
+from iap_gym.baselines.non_finite import NonFiniteError, NonFiniteRewardError
 from iap_gym.baselines.ppo.buffers import TruncatedDictRolloutBuffer, TruncatedRolloutBuffer
 from iap_gym.baselines.ppo.finite import (
     FiniteRewards,
-    NonFiniteError,
-    NonFiniteRewardError,
     bad_rewards,
     bad_rows,
     describe,
@@ -199,7 +198,7 @@ class RecurrentPPO(sb3_contrib.RecurrentPPO):
                 progress_bar,
             )
         except NonFiniteError as error:
-            if error.in_predict:  # of a callback that evaluates, not of the training
+            if error.outside_rollouts:  # of a callback that evaluates, not of the training
                 raise
             raise self._stopped(error) from error
 

@@ -11,34 +11,7 @@ from numpy.typing import NDArray
 from stable_baselines3.common.vec_env import VecEnvWrapper
 from torch import Tensor
 
-
-class NonFiniteError(ValueError):
-    """An observation or a reward is NaN or infinite.
-
-    Attributes:
-        rows: indices of the observations, in training of the environments.
-        key: of the Dict observation; None for other spaces and for rewards.
-        in_predict: whether ``predict`` was called with it.
-    """
-
-    in_predict = False
-
-    def __init__(self, message: str, rows: list[int], key: str | None = None) -> None:
-        super().__init__(message)
-        self.rows = rows
-        self.key = key
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle with all arguments."""
-        return type(self), (str(self), self.rows, self.key)
-
-
-class NonFiniteObservationError(NonFiniteError):
-    """An observation holds NaN or infinity."""
-
-
-class NonFiniteRewardError(NonFiniteError):
-    """A reward is NaN or infinite."""
+from iap_gym.baselines.non_finite import NonFiniteObservationError, NonFiniteRewardError
 
 
 class FiniteRewards(VecEnvWrapper):

@@ -25,7 +25,8 @@ from torch import Tensor, nn
 
 from iap_gym import _checks
 from iap_gym.baselines.minigrid import MiniGridFeatures, is_small_view
-from iap_gym.baselines.ppo.finite import NonFiniteObservationError, require_finite
+from iap_gym.baselines.non_finite import NonFiniteObservationError
+from iap_gym.baselines.ppo.finite import require_finite
 from iap_gym.baselines.ppo.initialization import row_normalized_
 from iap_gym.baselines.ppo.named_classes import named_class
 from iap_gym.baselines.ppo.states import StatePair, run_core
@@ -320,7 +321,7 @@ class CorePolicy(RecurrentActorCriticPolicy):
         try:
             require_finite(observation)
         except NonFiniteObservationError as error:
-            error.in_predict = True
+            error.outside_rollouts = True
             raise
         first = observation if isinstance(observation, Tensor) else next(iter(observation.values()))
         layers, _, size = self.lstm_hidden_state_shape

@@ -265,14 +265,7 @@ class DistractingControlEnv(gymnasium.Env[Any, NDArray[np.float32]]):
 
     def _clipped(self, action: Any) -> NDArray[np.float64]:
         low, high = self._simulator.action_low, self._simulator.action_high
-        wanted = f"{low.size} finite numbers, shape {low.shape}"
-        try:
-            numbers = np.asarray(action, np.float64)
-        except (TypeError, ValueError):
-            raise _checks.refuse("action", wanted, action) from None
-        if numbers.shape != low.shape or not np.isfinite(numbers).all():
-            raise _checks.refuse("action", wanted, action)
-        return np.clip(numbers, low, high)
+        return np.clip(_checks.array("action", action, low.shape), low, high)
 
 
 def _distraction_names(distractions: Any) -> tuple[str, ...]:

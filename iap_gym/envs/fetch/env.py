@@ -14,10 +14,12 @@ from numpy.typing import ArrayLike, NDArray
 from iap_gym import _checks
 from iap_gym.envs.fetch.cameras import CAMERAS, Cameras
 from iap_gym.envs.fetch.goal import REWARDS, THRESHOLD, distance, reward_at
+from iap_gym.envs.fetch.limits import StateLimits
 from iap_gym.envs.fetch.simulation import TIME_STEP, Simulation, draw_goal, draw_object
 
 OBSERVATIONS = ("state", "pixels", "both")
 BOTH = "both"  # cameras
+FARTHEST_GOAL = 1000.0  # m from the origin, along each axis
 
 
 class FetchPickAndPlaceEnv(gymnasium.Env[Any, NDArray[np.float32]]):
@@ -66,13 +68,13 @@ class FetchPickAndPlaceEnv(gymnasium.Env[Any, NDArray[np.float32]]):
     Args:
         observation: "state", "pixels" or "both".
         reward: "sparse" or "dense".
-        goal: (x, y, z) in m, the same for all episodes, so that an agent that does not see it can
-            learn it; None: drawn at each reset.
-        camera: "front", "gripper" or "both", for pictures that are observed.
+        goal: (x, y, z) in m, each within 1000 m of 0, the same for all episodes, so that an agent
+            that does not see it can learn it; None: drawn at each reset.
+        camera: "front", "gripper" or "both": what is observed. Where no picture is, it only chooses
+            what `render` shows.
         height: of a picture, pixels.
         width: of a picture, pixels.
-        render_mode: "rgb_array": `render` returns what the front camera sees, or the one that
-            is observed.
+        render_mode: "rgb_array": `render` returns what `camera` sees; of both, the front one.
 
     Raises:
         ValueError: an argument outside of this.
@@ -96,7 +98,7 @@ class FetchPickAndPlaceEnv(gymnasium.Env[Any, NDArray[np.float32]]):
     ) -> None:
         self._observation = _checks.one_of("observation", observation, OBSERVATIONS)
         self._reward = _checks.one_of("reward", reward, REWARDS)
-        self._fixed_goal = None if goal is None else _numbers("goal", goal, (3,))
+        self._fixed_goal = None if goal is None else _goal("goal", goal)
         _checks.one_of("camera", camera, (*CAMERAS, BOTH))
         shape = _checks.integer("height", height, 1), _checks.integer("width", width, 1)
         self.render_mode = _checks.one_of("render_mode", render_mode, ("rgb_array", None))
@@ -111,6 +113,7 @@ class FetchPickAndPlaceEnv(gymnasium.Env[Any, NDArray[np.float32]]):
         }
         self._seen: list[str] = list(CAMERAS) if camera == BOTH else [camera]
         self._simulation = Simulation()
+        self._limits = StateLimits(self._simulation)
         self._cameras = Cameras(self._simulation, *shape)
         self._goal = np.zeros(3)
         self._ready = False  # there is a state
@@ -124,7 +127,7 @@ class FetchPickAndPlaceEnv(gymnasium.Env[Any, NDArray[np.float32]]):
 
         Args:
             seed: starts the stream of random numbers; None goes on with it.
-            options: not used.
+            options: ignored, whatever is in it.
 
         Returns:
             The observation and info.
@@ -151,7 +154,7 @@ class FetchPickAndPlaceEnv(gymnasium.Env[Any, NDArray[np.float32]]):
             ValueError: another shape, or a number that is not finite.
             gymnasium.error.ResetNeeded: there is no state yet.
         """
-        numbers = _numbers("action", action, (4,))
+        numbers = _checks.array("action", action, (4,))
         self._check_ready("step")
         self._simulation.step(np.clip(numbers, -1, 1).astype(np.float32))
         seen = self._simulation.read().astype(np.float32)
@@ -196,11 +199,16 @@ class FetchPickAndPlaceEnv(gymnasium.Env[Any, NDArray[np.float32]]):
             state: (S,), copied.
 
         Raises:
-            ValueError: another shape, or a number that is not finite.
+            ValueError: another shape, a number that is not finite, one that no play leads to, by
+                far, or a rotation whose quaternion has not the length it must have. The state is
+                then the one it was.
         """
-        numbers = _numbers("state", state, (self._simulation.state_size + 3,))
-        self._simulation.set_state(numbers[:-3])
-        self._goal = numbers[-3:]
+        size = self._simulation.state_size
+        numbers = _checks.array("state", state, (size + 3,), copy=True)
+        self._limits.check(numbers[:size])
+        goal = _goal(f"state[{size}:] (goal)", numbers[size:])
+        self._simulation.set_state(numbers[:size])
+        self._goal = goal
         self._ready = True
 
     def __getstate__(self) -> dict[str, Any]:
@@ -267,8 +275,8 @@ class FetchPickAndPlaceGoalEnv(FetchPickAndPlaceEnv):
         Raises:
             ValueError: places that are not finite numbers (..., 3).
         """
-        achieved = _places("achieved_goal", achieved_goal)
-        desired = _places("desired_goal", desired_goal)
+        achieved = _checks.array("achieved_goal", achieved_goal, (..., 3))
+        desired = _checks.array("desired_goal", desired_goal, (..., 3))
         return reward_at(distance(achieved, desired), self._reward)
 
     def compute_terminated(
@@ -303,23 +311,10 @@ class FetchPickAndPlaceGoalEnv(FetchPickAndPlaceEnv):
         return {"is_success": bool(far < THRESHOLD)}
 
 
-def _numbers(name: str, value: Any, shape: tuple[int, ...]) -> NDArray[np.float64]:
-    wanted = f"finite numbers, shape {shape}"
-    try:
-        numbers = np.array(value, np.float64)
-    except (TypeError, ValueError):
-        raise _checks.refuse(name, wanted, value) from None
-    if numbers.shape != shape or not np.isfinite(numbers).all():
-        raise _checks.refuse(name, wanted, value)
-    return numbers
-
-
-def _places(name: str, value: Any) -> NDArray[np.float64]:
-    wanted = "finite numbers, shape (..., 3)"
-    try:
-        places = np.asarray(value, np.float64)
-    except (TypeError, ValueError):
-        raise _checks.refuse(name, wanted, value) from None
-    if places.ndim == 0 or places.shape[-1] != 3 or not np.isfinite(places).all():
-        raise _checks.refuse(name, wanted, value)
-    return places
+def _goal(name: str, value: Any) -> NDArray[np.float64]:
+    goal = _checks.array(name, value, (3,), copy=True)
+    if np.abs(goal).max() > FARTHEST_GOAL:
+        raise _checks.refuse(
+            name, f"a place within {FARTHEST_GOAL:g} m of 0 along each axis", value
+        )
+    return goal

@@ -35,7 +35,7 @@ CLEARANCE = 0.1  # m, at least, between object and gripper at the start
 GOAL_HEIGHT = 0.45  # m, at most, of a goal in the air above the table
 AIR_SHARE = 0.5  # of the goals are in the air
 
-_STATE = mujoco.mjtState.mjSTATE_INTEGRATION
+STATE = mujoco.mjtState.mjSTATE_INTEGRATION
 _MODEL = "envs/assets/fetch/pick_and_place.xml"  # within gymnasium_robotics
 
 
@@ -89,7 +89,7 @@ class Simulation:
         self.object_qpos = int(self.model.jnt_qposadr[joint])
         # What positions were read at: they are those of the substep before the last one's end.
         self._read_at = data.qpos.copy()
-        self._physics_size = mujoco.mj_stateSize(self.model, _STATE)
+        self._physics_size = mujoco.mj_stateSize(self.model, STATE)
         self.state_size = self._physics_size + self._read_at.size
 
     def reset(self, object_xy: Array) -> None:
@@ -127,13 +127,13 @@ class Simulation:
     def get_state(self) -> Array:
         """Return all that the future depends on, (``state_size``,)."""
         state = np.empty(self.state_size)
-        mujoco.mj_getState(self.model, self.data, state[: self._physics_size], _STATE)
+        mujoco.mj_getState(self.model, self.data, state[: self._physics_size], STATE)
         state[self._physics_size :] = self._read_at
         return state
 
     def set_state(self, state: Array) -> None:
         """Go on from ``get_state`` of any instance, to the bit."""
-        mujoco.mj_setState(self.model, self.data, state[: self._physics_size], _STATE)
+        mujoco.mj_setState(self.model, self.data, state[: self._physics_size], STATE)
         qpos = self.data.qpos.copy()
         self._read_at[:] = state[self._physics_size :]
         # Readings, moves and pictures depend on positions that are one substep old.

@@ -97,13 +97,7 @@ class World(abc.ABC):
             ValueError: another shape, a number that is not finite, one outside the world, or a
                 flag that is neither 0 nor 1.
         """
-        wanted = f"finite numbers of shape {shape}"
-        try:
-            copy = np.array(state, np.float64)
-        except (TypeError, ValueError):
-            raise _checks.refuse("state", wanted, state) from None
-        if copy.shape != shape or not np.isfinite(copy).all():
-            raise _checks.refuse("state", wanted, state)
+        copy = _checks.array("state", state, shape, copy=True)
         low, high = self.state_bounds
         rows = copy.reshape(-1, len(self.state_names))
         outside = (rows < low) | (rows > high)
@@ -136,11 +130,5 @@ def clipped_action(name: str, action: Any, shape: tuple[int, ...]) -> Array:
     Raises:
         ValueError: another shape, or a number that is not finite.
     """
-    wanted = f"finite numbers of shape {shape}"
-    try:
-        numbers = np.asarray(action, np.float64)
-    except (TypeError, ValueError):
-        raise _checks.refuse(name, wanted, action) from None
-    if numbers.shape != shape or not np.isfinite(numbers).all():
-        raise _checks.refuse(name, wanted, action)
+    numbers = _checks.array(name, action, shape)
     return np.minimum(np.maximum(numbers, -1.0), 1.0)

@@ -308,16 +308,7 @@ class QuadrupedEnv(gymnasium.Env[Any, NDArray[np.float32]]):
             raise ClosedEnvironmentError(f"{verb}: this environment is closed")
 
     def _checked(self, action: Any) -> NDArray[np.float64]:
-        wanted = f"finite numbers, shape {self._action_shape}"
-        try:
-            given = np.asarray(action)
-            if np.iscomplexobj(given):  # numpy drops imaginary parts with a warning
-                raise TypeError
-            numbers = given.astype(np.float64)
-        except (TypeError, ValueError):
-            raise _checks.refuse("action", wanted, action) from None
-        if numbers.shape != self._action_shape or not np.isfinite(numbers).all():
-            raise _checks.refuse("action", wanted, action)
+        numbers = _checks.array("action", action, self._action_shape)
         return np.minimum(np.maximum(numbers, -1.0), 1.0)
 
     def _duration(self, number: float) -> int:

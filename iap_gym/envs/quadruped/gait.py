@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from iap_gym import _checks
 from iap_gym.envs.quadruped import a1
-from iap_gym.envs.quadruped.world import finite
 
 Array = NDArray[np.float64]
 
@@ -76,7 +75,7 @@ class GaitParameters:
         stance = _checks.real("stance", self.stance, 0.0, 1.0, exclusive=True)
         if stance == 1.0:
             raise _checks.refuse("stance", "a part of the cycle below 1", stance)
-        offsets = finite("offsets", self.offsets, (len(a1.LEGS),))
+        offsets = _checks.array("offsets", self.offsets, (len(a1.LEGS),))
         object.__setattr__(self, "offsets", tuple(offsets.tolist()))
 
 

@@ -13,7 +13,6 @@ from iap_gym import _checks
 from iap_gym._files import replacing
 from iap_gym.envs.quadruped import a1
 from iap_gym.envs.quadruped.pmtg import ACTION_SIZE, GAIT_ACTIONS
-from iap_gym.envs.quadruped.world import finite
 
 Array = NDArray[np.float64]
 
@@ -73,10 +72,10 @@ class LowLevel:
         """
         x = np.concatenate(
             [
-                finite("latent", latent, (self.latent_size,)),
-                finite("imu", imu, (IMU_SIZE,)),
-                finite("motor_angles", motor_angles, (len(a1.JOINT_NAMES),)) - self._neutral,
-                finite("phase_state", phase_state, (STATE_SIZE,)),
+                _checks.array("latent", latent, (self.latent_size,)),
+                _checks.array("imu", imu, (IMU_SIZE,)),
+                _checks.array("motor_angles", motor_angles, (len(a1.JOINT_NAMES),)) - self._neutral,
+                _checks.array("phase_state", phase_state, (STATE_SIZE,)),
             ]
         )
         return self.weight @ x + self.bias
@@ -91,7 +90,7 @@ class LowLevel:
         Raises:
             ValueError: another shape, or a number that is not finite.
         """
-        parameters = finite("vector", vector, (self.num_parameters,))
+        parameters = _checks.array("vector", vector, (self.num_parameters,))
         self.weight = parameters[: self.weight.size].reshape(self.weight.shape).copy()
         self.bias = parameters[self.weight.size :].copy()
 
@@ -129,8 +128,8 @@ class LowLevel:
         content = _read(Path(path))
         try:
             low_level = cls(content["latent_size"].tolist())
-            weight = finite("weight", content["weight"], low_level.weight.shape)
-            bias = finite("bias", content["bias"], low_level.bias.shape)
+            weight = _checks.array("weight", content["weight"], low_level.weight.shape)
+            bias = _checks.array("bias", content["bias"], low_level.bias.shape)
         except ValueError as error:
             raise ValueError(f"low_level {path}: {error}") from None
         if latent_size not in (None, low_level.latent_size):

@@ -17,7 +17,6 @@ from iap_gym.envs.quadruped.gait import (
     gait_parameters,
     leg_map,
 )
-from iap_gym.envs.quadruped.world import finite
 
 Array = NDArray[np.float64]
 
@@ -81,7 +80,7 @@ class PMTGController:
         Raises:
             ValueError: another shape, or a number that is not finite.
         """
-        action = finite("action", action, (ACTION_SIZE,))
+        action = _checks.array("action", action, (ACTION_SIZE,))
         action = np.minimum(np.maximum(action, -1.0), 1.0)
         frequency, amplitude, height, turn = action[:4].tolist()
         legs = self.generator.step(
@@ -108,7 +107,7 @@ class _Range(NamedTuple):
 
     @classmethod
     def around(cls, name: str, ends: Any, middle: float, lowest: float = -math.inf) -> _Range:
-        low, high = finite(name, ends, (2,)).tolist()
+        low, high = _checks.array(name, ends, (2,)).tolist()
         if not lowest <= low <= middle <= high:
             raise _checks.refuse(name, f"a range (low, high) around the gait's {middle:g}", ends)
         return cls(low, middle, high)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from iap_gym import _checks
 from iap_gym.envs.quadruped import a1, bodies
 from iap_gym.envs.quadruped.client import Client
-from iap_gym.envs.quadruped.world import Vector, World, finite, vector
+from iap_gym.envs.quadruped.world import Vector, World, vector
 
 Array = NDArray[np.float64]
 
@@ -179,7 +179,7 @@ class Simulation:
             RuntimeError: before the first reset, after ``close``, or in a forked process.
         """
         client = self.client_id
-        wanted = finite("targets", targets, (12,))
+        wanted = _checks.array("targets", targets, (12,))
         angles = np.minimum(np.maximum(wanted, self._low), self._high).tolist()
         # A physics step takes 40 us; lists of floats cost less of them than arrays of twelve.
         p, robot, joints, states = self._bullet, self._robot, self._joints, self._states

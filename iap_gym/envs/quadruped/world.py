@@ -118,24 +118,8 @@ def vector(name: str, value: Any) -> Vector:
     Raises:
         ValueError: something else.
     """
-    numbers = finite(name, value, (3,))
+    numbers = _checks.array(name, value, (3,))
     return float(numbers[0]), float(numbers[1]), float(numbers[2])
-
-
-def finite(name: str, value: Any, shape: tuple[int, ...]) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Return an array of finite float64 of a shape.
-
-    Raises:
-        ValueError: something else.
-    """
-    wanted = f"finite numbers of shape {shape}"
-    try:
-        array = np.asarray(value, np.float64)
-    except (TypeError, ValueError):
-        raise _checks.refuse(name, wanted, value) from None
-    if array.shape != shape or not np.isfinite(array).all():
-        raise _checks.refuse(name, wanted, value)
-    return array
 
 
 def _quaternion(name: str, rotation: Any) -> tuple[float, float, float, float]:
@@ -144,7 +128,7 @@ def _quaternion(name: str, rotation: Any) -> tuple[float, float, float, float]:
     if np.ndim(rotation) == 0:
         half = 0.5 * _checks.real(name, rotation)
         return 0.0, 0.0, float(np.sin(half)), float(np.cos(half))
-    matrix = finite(name, rotation, (3, 3))
+    matrix = _checks.array(name, rotation, (3, 3))
     if not np.allclose(matrix @ matrix.T, np.eye(3), atol=1e-4) or np.linalg.det(matrix) < 0.0:
         raise _checks.refuse(name, "a rotation matrix", rotation)
     # The eigenvector of the largest eigenvalue has no special cases (Bar-Itzhack, 2000).

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+import torch
 
 from iap_gym.baselines import ICEM
 
@@ -194,9 +195,19 @@ def test_no_finite_cost_at_all_is_an_error_that_changes_no_plan():
     search.plan()
 
 
+@pytest.mark.parametrize(
+    "costs", [torch.zeros(256, requires_grad=True), ["a"] * 256, np.zeros(256, complex), None]
+)
+def test_costs_that_are_no_numbers_are_refused(costs):
+    with pytest.raises(
+        ValueError, match=r"^costs of objective: expected numbers of shape \(256,\)"
+    ):
+        planner(lambda actions: costs).plan()
+
+
 @pytest.mark.parametrize("shape", [(), (3,), (256, 1)])
 def test_costs_of_another_shape_are_refused(shape):
-    with pytest.raises(ValueError, match=r"objective: expected costs of shape \(256,\)"):
+    with pytest.raises(ValueError, match=r"costs of objective: expected numbers of shape \(256,\)"):
         planner(lambda actions: np.zeros(shape)).plan()
 
 
@@ -250,10 +261,18 @@ def test_a_foreign_state_is_refused_by_name(change, message):
     ("change", "message"),
     [
         ({"objective": 3}, "objective"),
-        ({"action_low": [[0.0]]}, "action_low"),
-        ({"action_low": [-np.inf, 0, 0]}, "action_low"),
-        ({"action_high": HIGH[:2]}, "action_high"),
-        ({"action_high": LOW}, "action_high"),
+        ({"action_low": [[0.0]]}, r"^action_low: expected finite numbers of shape \(A,\), got \["),
+        ({"action_low": []}, r"^action_low: expected finite numbers of shape \(A,\), got \[\]"),
+        ({"action_low": [-np.inf, 0, 0]}, "^action_low: expected finite numbers"),
+        ({"action_low": ["-1", "a", "0"]}, "^action_low: expected finite numbers .* got \\['-1'"),
+        ({"action_low": "abc"}, "^action_low: expected finite numbers .* got 'abc'"),
+        ({"action_low": None}, "^action_low: expected finite numbers .* got None"),
+        ({"action_low": torch.ones(3, requires_grad=True)}, "^action_low: .* got tensor"),
+        ({"action_high": torch.ones(3, requires_grad=True)}, "^action_high: .* got tensor"),
+        ({"action_high": ["a", "b", "c"]}, "^action_high: expected finite numbers .* got \\['a'"),
+        ({"action_high": [1j, 1, 1]}, "^action_high: expected finite numbers .* got \\[1j"),
+        ({"action_high": HIGH[:2]}, "^action_high: expected as many numbers as action_low has, 3"),
+        ({"action_high": LOW}, "^action_high: expected numbers above action_low"),
         ({"horizon": 0}, "horizon"),
         ({"rng": 0}, "rng: expected a numpy Generator"),
         ({"num_samples": 1}, "num_samples"),

@@ -114,3 +114,23 @@ def test_an_agent_waits_and_begins_anew():
     other = agent(0)
     _, state = other.act(observation)
     np.testing.assert_array_equal(other.act(observation, state)[0], second)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"action_low": [-1.0]}, "^action_high: expected as many numbers as action_low has, 1"),
+        ({"action_high": "high"}, "^action_high: expected finite numbers"),
+        (
+            {"action_low": torch.zeros(2, requires_grad=True)},
+            "^action_low: expected finite numbers",
+        ),
+        ({"waits": [0.0]}, r"^waits: expected finite numbers of shape \(2,\), got \[0.0\]"),
+        ({"waits": [0.0, np.nan]}, "^waits: expected finite numbers"),
+    ],
+)
+def test_an_agent_names_what_it_was_given(change, message):
+    arguments = {"action_low": [-1, -1], "action_high": [1, 1], "waits": [0, 0]}
+    objective = SimulatorObjective(RRC.make_env().unwrapped.world, robot_cost, lambda: None)
+    with pytest.raises(ValueError, match=message):
+        PlanningAgent(objective, rng=np.random.default_rng(0), **{**arguments, **change})

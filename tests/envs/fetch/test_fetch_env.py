@@ -205,8 +205,10 @@ def test_close_frees_the_pictures_and_may_come_twice():
     [
         ({"observation": "image"}, "observation: expected one of 'state', 'pixels', 'both'"),
         ({"reward": "shaped"}, "reward: expected one of 'sparse', 'dense'"),
-        ({"goal": [1.0, 2.0]}, r"goal: expected finite numbers, shape \(3,\)"),
+        ({"goal": [1.0, 2.0]}, r"goal: expected finite numbers of shape \(3,\)"),
         ({"goal": [1.0, 2.0, np.inf]}, "goal: expected finite numbers"),
+        ({"goal": ["1", "2", "3"]}, "goal: expected finite numbers"),
+        ({"goal": [1.0, 2.0, 1e300]}, "goal: expected a place within 1000 m of 0 along each axis"),
         ({"camera": "head"}, "camera: expected one of 'front', 'gripper', 'both'"),
         ({"height": 0}, "height: expected an integer >= 1"),
         ({"width": 2.5}, "width: expected an integer >= 1"),
@@ -304,7 +306,40 @@ def test_numbers_need_no_opengl_and_gymnasium_robotics_is_not_imported():
 @pytest.mark.parametrize("achieved", [np.full(3, np.nan), None, np.zeros(2), "x", 0.0])
 def test_compute_reward_refuses_what_is_no_place(achieved):
     env = make(goal_env=True)
-    with pytest.raises(ValueError, match="achieved_goal: expected finite numbers, shape"):
+    with pytest.raises(ValueError, match="achieved_goal: expected finite numbers of shape"):
         env.compute_reward(achieved, np.zeros(3), {})
-    with pytest.raises(ValueError, match="desired_goal: expected finite numbers, shape"):
+    with pytest.raises(ValueError, match="desired_goal: expected finite numbers of shape"):
         env.compute_reward(np.zeros(3), achieved, {})
+
+
+@pytest.mark.parametrize("camera", ["front", "gripper", "both"])
+@pytest.mark.parametrize("goal_env", [False, True])
+def test_without_observed_pictures_the_camera_is_that_of_render(camera, goal_env):
+    size = {"height": 24, "width": 32}
+    env = make(camera=camera, goal_env=goal_env, render_mode="rgb_array", **size)
+    observation, _ = env.reset(seed=1)
+    shown = "front" if camera == "both" else camera
+    single = make(observation="pixels", camera=shown, **size).reset(seed=1)[0]
+    np.testing.assert_array_equal(env.render(), single)
+    seen = observation["observation"] if goal_env else observation
+    assert seen.tolist() == make().reset(seed=1)[0].tolist()
+
+
+def test_options_of_reset_are_ignored():
+    env = make()
+    wanted = env.reset(seed=1)[0]
+    for options in ({}, {"goal": [9, 9, 9]}, {"unknown": object()}):
+        np.testing.assert_array_equal(env.reset(seed=1, options=options)[0], wanted)
+
+
+@pytest.mark.parametrize("drawn", [False, True])
+def test_pictures_come_from_workers_of_a_forkserver_whatever_was_drawn_before(drawn):
+    kwargs = {"observation": "pixels", "height": 16, "width": 24}
+    if drawn:
+        make(**kwargs).reset(seed=0)
+    envs = gymnasium.make_vec(f"iap_gym:{ID}", 1, "async", {"context": "forkserver"}, **kwargs)
+    try:
+        seen = envs.reset(seed=3)[0][0]
+    finally:
+        envs.close()
+    np.testing.assert_array_equal(seen, make(**kwargs).reset(seed=3)[0])

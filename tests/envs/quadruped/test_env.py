@@ -230,7 +230,7 @@ def test_what_is_no_action_is_refused_and_changes_nothing(make, action):
     env, twin = make(camera=False), make(camera=False)
     for each in (env, twin):
         each.reset(seed=0)
-    with pytest.raises(ValueError, match=r"action: expected finite numbers, shape \(16,\)"):
+    with pytest.raises(ValueError, match=r"action: expected finite numbers of shape \(16,\)"):
         env.step(action)
     assert np.array_equal(env.step(TROT)[0]["proprio"], twin.step(TROT)[0]["proprio"])
 
