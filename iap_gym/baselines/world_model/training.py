@@ -6,11 +6,13 @@ that goes on from the state after an epoch does what the one would have done tha
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import os
 import time
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,12 +27,18 @@ from iap_gym.baselines.world_model.learning import NonFiniteLossError, TrainingS
 from iap_gym.baselines.world_model.metrics import copy_error, evaluate, reappearance_error
 from iap_gym.baselines.world_model.model import WorldModel
 from iap_gym.baselines.world_model.sampling import draw_real
+from iap_gym.data.making import sequences_wanted
 
 Row = dict[str, float | None]
 
 EPOCH_COLUMNS = ("epoch", "probability", "loss", "error", "gates", "seconds")
 MOMENTS = ("step", "exp_avg", "exp_avg_sq")  # what Adam remembers of a parameter
 SHEPHERD = "shepherd"
+TRAIN = "train"
+
+
+class DivergedError(RuntimeError):
+    """The loss became NaN or infinite, and would do so again."""
 
 
 def make_model(config: ModelConfig, backend: str = "auto") -> WorldModel:
@@ -38,7 +46,6 @@ def make_model(config: ModelConfig, backend: str = "auto") -> WorldModel:
 
     Raises:
         ValueError: an argument of the model is wrong.
-        TypeError: one that it does not have.
     """
     with torch.random.fork_rng([]):
         torch.manual_seed(config.seed)
@@ -55,13 +62,36 @@ def load_sets(config: ModelConfig, workers: int = 1) -> tuple[Sequences, dict[st
     Raises:
         ValueError: numbers of sequences that the data sets do not have.
     """
-
-    def of(name: str, split: str, count: int) -> Sequences:
-        return Sequences(
+    wanted = {TRAIN: config.train_set, **config.test_sets}
+    for key, (name, split, count) in wanted.items():  # before any is made
+        sequences_wanted(name, split, count, "sequences" if key == TRAIN else "test_sequences")
+    sets = {
+        key: Sequences(
             load_or_make(config.data, name, split, count, config.variant, workers), count
         )
+        for key, (name, split, count) in wanted.items()
+    }
+    return sets.pop(TRAIN), sets
 
-    return of(*config.train_set), {name: of(*test) for name, test in config.test_sets.items()}
+
+def check_data(
+    config: ModelConfig, train: Sequences, tests: Mapping[str, Sequences]
+) -> ModelConfig:
+    """Return a config with the checksums of its data sets and their folder's absolute path.
+
+    Raises:
+        ValueError: it has other checksums already.
+    """
+    found = {key: sequences.checksum() for key, sequences in {TRAIN: train, **tests}.items()}
+    folder = os.fspath(Path(config.data).resolve())
+    known = config.data_sha256
+    if known is not None and known != found:
+        others = sorted(key for key in {**known, **found} if known.get(key) != found.get(key))
+        raise ValueError(
+            f"data: expected the data sets that the run was trained on, got others in {folder}: "
+            f"{', '.join(others)}; name the folder that has them with --data"
+        )
+    return dataclasses.replace(config, data=folder, data_sha256=found)
 
 
 class Training:
@@ -81,7 +111,6 @@ class Training:
 
     Raises:
         ValueError: the model refuses an argument of the config, or the sequences do not suit it.
-        TypeError: an argument that the model does not have.
     """
 
     def __init__(
@@ -109,7 +138,9 @@ class Training:
         if config.start_steps < self.model.context_inputs:
             wanted = f"at least the {self.model.context_inputs} inputs that f_init sees"
             raise _checks.refuse("start_steps", wanted, config.start_steps)
-        _checks.integer("batch_size", config.batch_size, 1, len(train))
+        if len(train) < config.batch_size:
+            wanted = f"at least the {config.batch_size} of a batch (batch_size)"
+            raise _checks.refuse("sequences", wanted, len(train))
         self.copy_errors = {
             name: copy_error(sequences, config.start_steps) for name, sequences in tests.items()
         }
@@ -121,7 +152,7 @@ class Training:
         """Train on every sequence once; return the row of the epoch.
 
         Raises:
-            RuntimeError: the loss is not finite.
+            DivergedError: the loss is not finite.
         """
         config, begin = self.config, time.perf_counter()
         assert config.start_steps is not None
@@ -138,7 +169,7 @@ class Training:
             try:
                 losses = self.step(observations, actions, real, generator=generator)
             except NonFiniteLossError as error:
-                raise RuntimeError(
+                raise DivergedError(
                     f"{error} in epoch {self.epoch}; a smaller learning rate may help"
                 ) from error
             total += losses.loss, losses.error, math.nan if losses.gates is None else losses.gates
