@@ -10,11 +10,6 @@ from collections.abc import Iterator
 
 from iap_gym.baselines.experiments.run import Run
 
-if sys.platform == "win32":
-    import msvcrt
-else:
-    import fcntl
-
 _BUSY = (errno.EACCES, errno.EAGAIN, errno.EDEADLK)
 # Locks of a file are a process's own, who could take one twice and lose both by giving one back.
 _held: set[str] = set()
@@ -56,7 +51,11 @@ def in_use(run: Run) -> Iterator[None]:
 
 def _lock(descriptor: int) -> None:
     if sys.platform == "win32":
+        import msvcrt
+
         msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
     else:
+        import fcntl
+
         # not flock, whose locks children that were forked would keep after this process is killed
         fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -88,7 +88,7 @@ def check_state(model: WorldModel, state: Any, batch: int, *, spread: bool = Fal
     if not isinstance(state, ModelState):
         wanted = "a ModelState, as begin, step and predictions give it, or None"
         raise _checks.refuse("state", wanted, describe(state))
-    dtype, core, first = model.f_post.weight.dtype, *state
+    dtype, core, first = model.f_post.weight.dtype, state.core, state.first
     if core is not None:
         shape = model.core.num_layers, "B", model.core.state_size
         check_float("state.core", core, shape, dtype)

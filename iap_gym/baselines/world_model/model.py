@@ -161,7 +161,8 @@ class WorldModel(nn.Module):
         inputs = check_inputs(self, observations, actions, real, state, noise)
         past = len(inputs.actions) - len(actions)  # what the state held for f_init
         if noise is None:
-            drawn = self.draw_noise(*actions.shape[:2], generator)
+            time, batch = actions.shape[:2]
+            drawn = self.draw_noise(time, batch, generator)
             if drawn is not None and past:
                 drawn = prepend(drawn, past)
             inputs = inputs._replace(noise=drawn)
