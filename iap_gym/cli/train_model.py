@@ -117,7 +117,7 @@ def resumed(arguments: argparse.Namespace) -> list[ModelRun]:
     """
     from iap_gym.baselines.experiments.lock import in_use
     from iap_gym.baselines.experiments.model_run import runs_in
-    from iap_gym.baselines.world_model.training import check_data, load_sets
+    from iap_gym.baselines.world_model.sets import check_data, load_sets
 
     fixed = given(arguments, FIXED)
     if fixed:

@@ -23,12 +23,8 @@ from iap_gym.baselines.experiments.lock import in_use
 from iap_gym.baselines.experiments.model_run import ModelRun
 from iap_gym.baselines.experiments.progress import Progress
 from iap_gym.baselines.world_model.config import ModelConfig
-from iap_gym.baselines.world_model.training import (
-    DivergedError,
-    Training,
-    check_data,
-    load_sets,
-)
+from iap_gym.baselines.world_model.sets import check_data, load_sets
+from iap_gym.baselines.world_model.training import DivergedError, Training
 
 Report = Callable[[int], object]  # is told how many epochs are done
 

@@ -6,13 +6,11 @@ that goes on from the state after an epoch does what the one would have done tha
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import math
 import os
 import time
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,19 +20,17 @@ from torch import Tensor
 from iap_gym import _checks
 from iap_gym.baselines.world_model import weights
 from iap_gym.baselines.world_model.config import ModelConfig
-from iap_gym.baselines.world_model.data import Sequences, load_or_make
+from iap_gym.baselines.world_model.data import Sequences
 from iap_gym.baselines.world_model.learning import NonFiniteLossError, TrainingStep
 from iap_gym.baselines.world_model.metrics import copy_error, evaluate, reappearance_error
 from iap_gym.baselines.world_model.model import WorldModel
 from iap_gym.baselines.world_model.sampling import draw_real
-from iap_gym.data.making import sequences_wanted
 
 Row = dict[str, float | None]
 
 EPOCH_COLUMNS = ("epoch", "probability", "loss", "error", "gates", "seconds")
 MOMENTS = ("step", "exp_avg", "exp_avg_sq")  # what Adam remembers of a parameter
 SHEPHERD = "shepherd"
-TRAIN = "train"
 
 
 class DivergedError(RuntimeError):
@@ -50,48 +46,6 @@ def make_model(config: ModelConfig, backend: str = "auto") -> WorldModel:
     with torch.random.fork_rng([]):
         torch.manual_seed(config.seed)
         return WorldModel(**config.model_settings, backend=backend)
-
-
-def load_sets(config: ModelConfig, workers: int = 1) -> tuple[Sequences, dict[str, Sequences]]:
-    """Load what a config trains on, and what it evaluates on by name; make what is not there.
-
-    Args:
-        config: names them.
-        workers: processes that make sets of Fetch Pick and Place.
-
-    Raises:
-        ValueError: numbers of sequences that the data sets do not have.
-    """
-    wanted = {TRAIN: config.train_set, **config.test_sets}
-    for key, (name, split, count) in wanted.items():  # before any is made
-        sequences_wanted(name, split, count, "sequences" if key == TRAIN else "test_sequences")
-    sets = {
-        key: Sequences(
-            load_or_make(config.data, name, split, count, config.variant, workers), count
-        )
-        for key, (name, split, count) in wanted.items()
-    }
-    return sets.pop(TRAIN), sets
-
-
-def check_data(
-    config: ModelConfig, train: Sequences, tests: Mapping[str, Sequences]
-) -> ModelConfig:
-    """Return a config with the checksums of its data sets and their folder's absolute path.
-
-    Raises:
-        ValueError: it has other checksums already.
-    """
-    found = {key: sequences.checksum() for key, sequences in {TRAIN: train, **tests}.items()}
-    folder = os.fspath(Path(config.data).resolve())
-    known = config.data_sha256
-    if known is not None and known != found:
-        others = sorted(key for key in {**known, **found} if known.get(key) != found.get(key))
-        raise ValueError(
-            f"data: expected the data sets that the run was trained on, got others in {folder}: "
-            f"{', '.join(others)}; name the folder that has them with --data"
-        )
-    return dataclasses.replace(config, data=folder, data_sha256=found)
 
 
 class Training:
