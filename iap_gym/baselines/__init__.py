@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from iap_gym._lazy import lazy_names
 
 if TYPE_CHECKING:
     from iap_gym.baselines.evolution.algorithm import EvolutionStrategies
@@ -13,19 +14,12 @@ if TYPE_CHECKING:
 
 __all__ = ["ICEM", "EvolutionStrategies", "RecurrentPPO", "WorldModel"]
 
-_HOMES = {
-    "ICEM": "iap_gym.baselines.planning.icem",
-    "EvolutionStrategies": "iap_gym.baselines.evolution.algorithm",
-    "RecurrentPPO": "iap_gym.baselines.ppo.algorithm",
-    "WorldModel": "iap_gym.baselines.world_model.model",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(_HOMES[name]), name)
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOMES})
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "ICEM": "iap_gym.baselines.planning.icem",
+        "EvolutionStrategies": "iap_gym.baselines.evolution.algorithm",
+        "RecurrentPPO": "iap_gym.baselines.ppo.algorithm",
+        "WorldModel": "iap_gym.baselines.world_model.model",
+    },
+)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -16,8 +17,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--metric",
         metavar="COLUMN",
-        help="compare settings over seeds by this column, such as success_rate, mean_return or "
-        "gate_rate; default for several ppo runs: the success rate where there is one",
+        help="compare settings over seeds by this column, such as success_rate, mean_return, "
+        "gate_rate, of world models test_error or val_gate_rate; default for several ppo runs: the "
+        "success rate where there is one",
     )
     parser.add_argument("--csv", help="a file for the compared curves")
     parser.add_argument(
@@ -30,52 +32,38 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Write the picture."""
     from iap_gym.baselines.experiments.curves import draw_curves
+    from iap_gym.baselines.experiments.model_curves import draw_model_curves
+    from iap_gym.baselines.experiments.model_report import write_model_report
     from iap_gym.baselines.experiments.model_run import runs_in
     from iap_gym.baselines.experiments.report import write_report
     from iap_gym.baselines.experiments.run import Run
 
-    models = [bool(runs_in(path)) for path in arguments.runs]
-    if all(models):
-        return _plot_models(arguments)
-    if any(models):
+    models = [runs_in(path) for path in arguments.runs]
+    if any(models) and not all(models):
         raise ValueError("RUN: expected runs of agents or of world models, got both")
-    folders = [Run.open(path) for path in arguments.runs]
+    of_models = [run for found in models for run in found]
+    folders = of_models or [Run.open(path) for path in arguments.runs]
     several = len(folders) > 1
     compares = any((arguments.metric, arguments.csv, arguments.threshold is not None))
-    compares |= several and all(folder.config().algo == "ppo" for folder in folders)
+    if not of_models:
+        compares |= several and all(folder.config().algo == "ppo" for folder in folders)
     if arguments.out is None and (several or compares):
         what = "several runs" if several else "a comparison"
         raise ValueError(f"--out: expected a file for the curves of {what}, got nothing")
     out = arguments.out or folders[0].curve_file
     if compares:
         _compare(folders, arguments)
+    elif of_models:
+        draw_model_curves(of_models, out)
     else:
         draw_curves(folders, out)
     if arguments.out is None:
-        write_report(folders[0])
+        write_model_report(of_models[0]) if of_models else write_report(folders[0])
     print(out)
     return 0
 
 
-def _plot_models(arguments: argparse.Namespace) -> int:
-    from iap_gym.baselines.experiments.model_curves import draw_model_curves
-    from iap_gym.baselines.experiments.model_report import write_model_report
-    from iap_gym.baselines.experiments.model_run import runs_in
-
-    for name in ("metric", "csv", "threshold"):
-        if getattr(arguments, name) is not None:
-            raise ValueError(f"--{name}: expected nothing beside runs of world models")
-    runs = [run for path in arguments.runs for run in runs_in(path)]
-    if arguments.out is None and len(runs) > 1:
-        raise ValueError("--out: expected a file for the curves of several runs, got nothing")
-    draw_model_curves(runs, arguments.out or runs[0].curve_file)
-    if arguments.out is None:
-        write_model_report(runs[0])
-    print(arguments.out or runs[0].curve_file)
-    return 0
-
-
-def _compare(folders: list[Run], arguments: argparse.Namespace) -> None:
+def _compare(folders: Sequence[Run], arguments: argparse.Namespace) -> None:
     import numpy as np
 
     from iap_gym.baselines.experiments import comparison, comparison_tables

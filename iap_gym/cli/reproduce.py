@@ -73,6 +73,9 @@ def run(arguments: argparse.Namespace) -> int:
     for file in outcome.files:
         print(file)
     print(f"{target}, budget {arguments.budget}: {time.monotonic() - begin:.0f} s")
+    if outcome.missing:
+        runs = "; ".join(outcome.missing)
+        raise RuntimeError(f"{len(outcome.missing)} runs diverged, all others are there; {runs}")
     return 0
 
 

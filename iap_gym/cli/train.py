@@ -173,6 +173,7 @@ def resumed(arguments: argparse.Namespace) -> Run:
         FileNotFoundError: it is no run.
         ValueError: an option that its config decides.
     """
+    from iap_gym.baselines.experiments.lock import in_use
     from iap_gym.baselines.experiments.run import Run
 
     given = [name for name in FIXED if getattr(arguments, name) is not None]
@@ -197,7 +198,8 @@ def resumed(arguments: argparse.Namespace) -> Run:
     changes = {"total_timesteps": arguments.timesteps, "workers": arguments.workers}
     changes = {name: value for name, value in changes.items() if value is not None}
     if changes:
-        folder.write_config(dataclasses.replace(folder.config(), **changes))
+        with in_use(folder):
+            folder.write_config(dataclasses.replace(folder.config(), **changes))
     return folder
 
 

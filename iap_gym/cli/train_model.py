@@ -6,6 +6,7 @@ import argparse
 import dataclasses
 import re
 import time
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,9 +24,15 @@ FOREIGN = (
     *("policy", "timesteps", "n_envs", "checkpoint_every", "eval_episodes", "eval_deterministic"),
     *("env_kwargs", "eval_env_kwargs", "selector", "preset", "start_from"),
 )
+# Fields of the config, and the options that they come from.
+OPTIONS = {
+    **{name: name for name in ("env", "core", "seed", "epochs", "data", "sequences")},
+    "test_sequences": "test_sequences",
+    "evaluate_every": "eval_every",
+}
 # What a run that goes on takes from its own config.
 FIXED = (
-    *("env", "core", "seed", "seeds", "data", "sequences", "test_sequences", "eval_every", "run"),
+    *("env", "core", "seed", "seeds", "sequences", "test_sequences", "eval_every", "run"),
     *("policy_kwargs", "algo_kwargs"),
 )
 
@@ -38,7 +45,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--epochs", type=at_least(1), help="default: as published")
     group.add_argument(
-        "--data", metavar="FOLDER", help="of data sets; what it lacks is made; default: data"
+        "--data",
+        metavar="FOLDER",
+        help="of data sets; what it lacks is made; default: data, with --resume that of the run",
     )
     group.add_argument(
         "--sequences", type=at_least(1), metavar="N", help="to train on; default: as published"
@@ -59,7 +68,11 @@ def run(arguments: argparse.Namespace) -> int:
     from iap_gym.baselines.experiments.model_curves import draw_model_curves
     from iap_gym.baselines.experiments.model_report import summary, write_model_report
     from iap_gym.baselines.experiments.model_scenes import draw_scenes
-    from iap_gym.baselines.experiments.train_model import train, train_side_by_side
+    from iap_gym.baselines.experiments.train_model import (
+        RunsFailedError,
+        train,
+        train_side_by_side,
+    )
 
     foreign = given(arguments, FOREIGN)
     if foreign:
@@ -67,21 +80,29 @@ def run(arguments: argparse.Namespace) -> int:
     runs = resumed(arguments) if arguments.resume else created(arguments)
     for folder in runs:
         print(f"run: {folder.path}", flush=True)
-    bar = not arguments.no_progress
-    if len(runs) == 1:
-        seconds = train(runs[0], bar)
+    bar, begin, several = not arguments.no_progress, time.monotonic(), len(runs) > 1
+    failed: RunsFailedError | None = None
+    if several:
+        try:
+            train_side_by_side(runs, arguments.workers or all_cores(), bar)
+        except RunsFailedError as error:  # is raised once the others are drawn
+            failed = error
+            runs = [folder for folder in runs if folder.path not in error.failures]
     else:
-        seconds = train_side_by_side(runs, arguments.workers or all_cores(), bar)
+        train(runs[0], bar)
+    seconds = time.monotonic() - begin
     for folder in runs:
         draw_model_curves([folder], folder.curve_file)
         draw_scenes(folder, folder.scenes_file)
         write_model_report(folder)
         print(f"{folder.path}: {summary(folder)}")
-    if len(runs) > 1:
+    if several and runs:
         picture = runs[0].path.parent / "curves.png"
         draw_model_curves(runs, picture)
         print(picture)
     print(f"{seconds:.0f} s now")
+    if failed is not None:
+        raise failed
     return 0
 
 
@@ -90,9 +111,13 @@ def resumed(arguments: argparse.Namespace) -> list[ModelRun]:
 
     Raises:
         FileNotFoundError: there is none.
-        ValueError: an option that their config decides, or fewer epochs than are done.
+        RunInUseError: another process trains one.
+        ValueError: an option that their config decides, fewer epochs than are done, or a folder
+            with other data sets.
     """
+    from iap_gym.baselines.experiments.lock import in_use
     from iap_gym.baselines.experiments.model_run import runs_in
+    from iap_gym.baselines.world_model.sets import check_data, load_sets
 
     fixed = given(arguments, FIXED)
     if fixed:
@@ -101,17 +126,32 @@ def resumed(arguments: argparse.Namespace) -> list[ModelRun]:
     if not runs:
         raise FileNotFoundError(f"{arguments.resume} is no run of {ALGO}, and holds none")
     epochs: int | None = arguments.epochs
-    if epochs is None:
-        return runs
+    changes = {} if epochs is None else {"epochs": epochs}
+    if arguments.data is not None:
+        changes["data"] = arguments.data
+    configs: list[ModelConfig] = []
     for folder in runs:
+        config = dataclasses.replace(folder.config(), **changes)
+        if arguments.data is not None:
+            if config.data_sha256 is None:
+                raise ValueError(
+                    f"--data: expected nothing, as {folder.path} does not know the checksums of "
+                    "its data sets"
+                )
+            config = check_data(config, *load_sets(config, arguments.workers or all_cores()))
+        configs.append(config)
+        if epochs is None:
+            continue
         done = folder.metrics()["epoch"][-1] if folder.metrics_file.is_file() else 0
         if epochs < done:
             raise ValueError(
                 f"--epochs: expected at least the {done:.0f} that {folder.path} was trained for, "
                 f"got {epochs}"
             )
-    for folder in runs:
-        folder.write_config(dataclasses.replace(folder.config(), epochs=epochs))
+    for folder, config in zip(runs, configs, strict=True):
+        if config != folder.config():
+            with in_use(folder):
+                folder.write_config(config)
     return runs
 
 
@@ -153,23 +193,28 @@ def settle_config(arguments: argparse.Namespace, settle: Any) -> ModelConfig:
 
     if not arguments.env:
         raise ValueError("--env: expected the id of an environment (see iap-gym list), got nothing")
-    options = {
-        "core": arguments.core,
-        "seed": arguments.seed,
-        "epochs": arguments.epochs,
-        "data": arguments.data,
-        "sequences": arguments.sequences,
-        "test_sequences": arguments.test_sequences,
-        "evaluate_every": arguments.eval_every,
-    }
+    options = {field: getattr(arguments, option) for field, option in OPTIONS.items()}
     fields: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     more = pairs("--algo-kwargs", arguments.algo_kwargs)
     for name in more:
-        if name in (*options, "env", "algo", "model"):
+        if name in (*OPTIONS, "algo", "model", "data_sha256"):
             raise ValueError(f"--algo-kwargs: expected no {name!r}, which has an option of its own")
     model = pairs("--policy-kwargs", arguments.policy_kwargs)
-    fields |= {"env": arguments.env, "model": model} | more
+    fields |= {"model": model} | more
     try:
         return settle(from_fields(ModelConfig, fields), arguments.workers or all_cores())
-    except TypeError as error:  # what Python says of a keyword that a function does not take
-        raise ValueError(f"--policy-kwargs: {error}") from error
+    except ValueError as error:
+        raise ValueError(_as_typed(str(error), model, more)) from None
+
+
+def _as_typed(text: str, model: Collection[str], more: Collection[str]) -> str:
+    """Name the option before the argument that an error is about."""
+    name = re.split(r"\W", text, maxsplit=1)[0]
+    if name in OPTIONS:
+        return f"--{OPTIONS[name].replace('_', '-')}{text.removeprefix(name)}"
+    if name == "model":
+        return f"--policy-kwargs{text.removeprefix(name)}"
+    for option, names in (("--policy-kwargs", model), ("--algo-kwargs", more)):
+        if name in names:
+            return f"{option}: {text}"
+    return text

@@ -179,8 +179,10 @@ def versions() -> dict[str, str]:
     return {"iap_gym": iap_gym.__version__, "numpy": np.__version__}
 
 
-def sequences_wanted(name: str, split: str, sequences: int | None) -> int:
-    """Return N, or the published number for None.
+def sequences_wanted(
+    name: str, split: str, sequences: int | None, argument: str = "sequences"
+) -> int:
+    """Return N, or the published number for None; an error names the argument that it came from.
 
     Raises:
         ValueError: the categories cannot be equally frequent in it.
@@ -193,9 +195,9 @@ def sequences_wanted(name: str, split: str, sequences: int | None) -> int:
         size, categories = recipe.sizes[split], len(recipe.categories)
     if sequences is None:
         return size
-    if _checks.integer("sequences", sequences, 1) % categories:
+    if _checks.integer(argument, sequences, 1) % categories:
         wanted = f"a multiple of {categories}, the categories of {name}"
-        raise _checks.refuse("sequences", wanted, sequences)
+        raise _checks.refuse(argument, wanted, sequences)
     return int(sequences)
 
 

@@ -1,6 +1,7 @@
 """Comparisons of world models: what is trained, what is decided, and what is kept."""
 
 import csv
+import dataclasses
 import json
 import shutil
 from importlib import import_module
@@ -9,10 +10,12 @@ import numpy as np
 import pytest
 
 from iap_gym.baselines.experiments.model_run import ModelRun
-from iap_gym.baselines.experiments.reproduce import model_comparison, rrc
+from iap_gym.baselines.experiments.reproduce import model_comparison, model_runs, rrc
 from iap_gym.baselines.experiments.reproduce.model_results import Result, judge, summarise
 from iap_gym.baselines.experiments.reproduce.model_target import Budget, Claim, Operand
+from iap_gym.baselines.experiments.train_model import Failure, RunsFailedError
 from iap_gym.baselines.world_model.scenarios import SCENARIOS
+from iap_gym.cli.main import main
 
 TARGETS = [
     import_module(f"iap_gym.baselines.experiments.reproduce.{name}")
@@ -171,6 +174,58 @@ def test_a_comparison_that_is_complete_trains_nothing(folder, monkeypatch):
     before = (folder / "rrc-smoke.json").read_text()
     again(folder, monkeypatch)
     assert (folder / "rrc-smoke.json").read_text() == before
+
+
+def diverging():
+    """Arms of which one diverges, for real."""
+    arms = {arm.name: arm for arm in rrc.TARGET.arms}
+    bad = {"learning_rate": 1e38, "max_grad_norm": 1e30}
+    lost = dataclasses.replace(arms["gru"], changes=bad)
+    return model_comparison.comparison(
+        dataclasses.replace(rrc.TARGET, arms=(lost, arms["gatel0rd"])), {"smoke": TINY}
+    )
+
+
+def test_a_run_that_diverges_is_named_and_stops_no_other(folder, monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(rrc, "reproduce", diverging())
+    words = ["reproduce", "rrc", "--budget", "smoke", "--workers", "1"]
+    words += ["--out", str(tmp_path), "--data", str(folder / "data")]
+    marker = tmp_path / "smoke-runs" / "gru" / "seed-0" / "diverged.txt"
+    stamps = []
+    for more in ([], ["--report"], []):
+        assert main([*words, *more]) == 1
+        told = capsys.readouterr()
+        assert "1 runs diverged, all others are there; gru, seed 0: loss: expected" in told.err
+        assert "| gru | 0, 1 diverged |" in told.out
+        assert "- gru, seed 0: loss: expected a finite number" in told.out
+        assert "| gatel0rd | 1 |" in told.out
+        stamps.append(marker.stat().st_mtime_ns)
+    assert len(set(stamps)) == 1  # it is not trained in vain
+    content = json.loads((tmp_path / "rrc-smoke.json").read_text())
+    assert content["diverged"][0]["arm"] == "gru"
+    assert content["means"]["gru"] == {}
+    assert content["means"]["gatel0rd"]["test_error"]
+    assert main([*words, "--cores", "gru"]) == 1
+    assert "all of 1 runs diverged; gru, seed 0: loss" in capsys.readouterr().err
+
+
+def test_runs_that_fail_otherwise_end_it(tmp_path, monkeypatch):
+    runs = [ModelRun(tmp_path / name) for name in "ab"]
+    for diverged in (True, False):
+        failures = {
+            runs[0].path: Failure("it diverged", diverged=True),
+            runs[1].path: Failure("the disk is full", diverged=diverged),
+        }
+
+        def train(*_, failures=failures):
+            raise RunsFailedError(failures, 2)
+
+        monkeypatch.setattr(model_runs, "train_side_by_side", train)
+        if diverged:
+            model_runs.train_all(runs, 2)
+        else:
+            with pytest.raises(RunsFailedError, match="2 of 2 runs failed; .*a: it diverged"):
+                model_runs.train_all(runs, 2)
 
 
 def test_what_is_refused(folder, monkeypatch, tmp_path):

@@ -20,12 +20,15 @@ SUCCESS = "success_rate"
 THRESHOLD = 0.9  # of the success rate
 GRID = 500  # points of a curve at most
 # Runs that differ in these alone are drawn as one curve.
-SAME_SETTING = ("seed", "workers", "total_timesteps", "eval_every")
+SAME_SETTING = (
+    *("seed", "workers", "total_timesteps", "eval_every"),
+    *("epochs", "evaluate_every", "data", "data_sha256"),  # of world models
+)
 
 
 @dataclass(frozen=True)
 class Curve:
-    """One column of a run over its environment steps."""
+    """One column of a run over its environment steps, or epochs of a world model."""
 
     run: Run
     timesteps: NDArray[np.float64]  # (K,), rising
@@ -65,7 +68,7 @@ def read_curve(run: Run, metric: str) -> Curve:
         columns += [name for name in table if name not in columns]
         if metric in table and np.isfinite(table[metric]).any():
             keep = np.isfinite(table[metric])
-            return Curve(run, table["timesteps"][keep], table[metric][keep])
+            return Curve(run, table[run.step_column][keep], table[metric][keep])
     if metric in columns:
         raise ValueError(f"metric: {run.path} has no number in its column {metric!r}")
     raise _checks.refuse("metric", f"a column of {run.path} among {', '.join(columns)}", metric)
@@ -127,9 +130,11 @@ def settings(run: Run) -> dict[str, Any]:
     """Return what a run was made from but its seed, nested arguments under their own names."""
     flat: dict[str, Any] = {}
     for name, value in run.config().to_json().items():
+        if name in SAME_SETTING:
+            continue
         if isinstance(value, Mapping):
             flat.update({f"{name}.{key}": item for key, item in value.items()})
-        elif name not in SAME_SETTING:
+        else:
             flat[name] = value
     return flat
 
@@ -188,8 +193,18 @@ def _check_seeds(name: str, runs: Sequence[Run]) -> None:
         seen[seed] = run
 
 
+def is_error(metric: str) -> bool:
+    """Say whether a column is an error of prediction, which is better the smaller it is."""
+    return metric == "error" or metric.endswith("_error")
+
+
 def default_metric(runs: Sequence[Run]) -> str:
-    """Return the success rate where every run has one, else the mean return."""
+    """Return the success rate where every run has one, else the mean return.
+
+    Of world models it is the error on the test set.
+    """
+    if runs and runs[0].step_column == "epoch":
+        return "test_error"
     try:
         return SUCCESS if len(having(runs, SUCCESS)) == len(runs) else "mean_return"
     except ValueError:  # no run has one
@@ -221,8 +236,8 @@ def steps_to(
 
     Args:
         runs: with metrics.
-        threshold: of the metric; reached at the first row that is at least as large, even if a
-            later row is smaller again.
+        threshold: of the metric; reached at the first row that is at least as large, of an error at
+            most as large, even if a later row is not.
         metric: a column, as for ``read_curve``.
 
     Returns:
@@ -231,7 +246,8 @@ def steps_to(
     found: list[float | None] = []
     for run in runs:
         curve = read_curve(run, metric)
-        reached = np.flatnonzero(curve.values >= threshold)
+        there = curve.values <= threshold if is_error(metric) else curve.values >= threshold
+        reached = np.flatnonzero(there)
         found.append(float(curve.timesteps[reached[0]]) if reached.size else None)
     return found
 

@@ -14,6 +14,7 @@ from iap_gym.baselines.experiments.comparison import (
     SUCCESS,
     THRESHOLD,
     Group,
+    is_error,
     median_steps,
     steps_to,
 )
@@ -28,9 +29,10 @@ def _columns(names: Sequence[str]) -> int:
 def final_table(groups: Sequence[Group], metric: str) -> str:
     """Lay out the interquartile means at the last step that all runs of a group have."""
     width = _columns([group.name for group in groups])
+    step = groups[0].curves[0].run.step_name.split()[-1]
     lines = [
         f"interquartile mean of {metric} over runs, 95 % bootstrap interval over runs",
-        f"{'setting':<{width}}{'steps':<14}{metric:<26}runs",
+        f"{'setting':<{width}}{step:<14}{metric:<26}runs",
     ]
     for group in groups:
         low, high = (None if end is None else float(end[-1]) for end in (group.low, group.high))
@@ -47,8 +49,10 @@ def steps_table(
 ) -> str:
     """Lay ``steps_to`` of groups of runs out; a run that never arrived makes no number smaller."""
     width = _columns(list(groups))
+    side = "most" if is_error(metric) else "least"
+    step = next(iter(groups.values()))[0].step_name
     lines = [
-        f"environment steps until {metric} is first at least {threshold:g}",
+        f"{step} until {metric} is first at {side} {threshold:g}",
         f"{'setting':<{width}}{'median':<14}{'min..max':<26}runs that reached it",
     ]
     for name, runs in groups.items():
@@ -61,10 +65,11 @@ def steps_table(
 
 
 def write_csv(groups: Sequence[Group], metric: str, path: str | os.PathLike[str]) -> None:
-    """Write the curves: a row a group and timestep, the interval empty where there is none."""
+    """Write the curves: a row a group and step, the interval empty where there is none."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(("setting", "timesteps", f"{metric}_iqm", "low", "high", "runs"))
+    step = groups[0].curves[0].run.step_column
+    writer.writerow(("setting", step, f"{metric}_iqm", "low", "high", "runs"))
     for group in groups:
         blank = np.full(len(group.timesteps), None)
         low = blank if group.low is None else group.low

@@ -11,11 +11,12 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from iap_gym._files import replacing
-from iap_gym.baselines.experiments.comparison import SUCCESS, Group
+from iap_gym.baselines.experiments.comparison import SUCCESS, Group, is_error
 from iap_gym.baselines.experiments.run import Run
 from iap_gym.baselines.experiments.statistics import FEWEST_SEEDS
 
-RATES = ("success_rate", "gate_rate")  # fractions, whose axis begins at 0
+# Ends of names of fractions, whose axis begins at 0.
+RATES = ("success_rate", "gate_rate", "gate_times", "gate_dims")
 GATE_COLOR = "0.45"
 
 
@@ -88,6 +89,7 @@ def draw_comparison(groups: Sequence[Group], metric: str, path: str | os.PathLik
         ValueError: a format that matplotlib does not write.
     """
     figure, axes = _figure()
+    axes.set_xlabel(groups[0].curves[0].run.step_name)
     for index, group in enumerate(groups):
         color, count = f"C{index % 10}", len(group.curves)
         name = f"{group.name}, {count} run{'s' if count > 1 else ''}"
@@ -101,7 +103,9 @@ def draw_comparison(groups: Sequence[Group], metric: str, path: str | os.PathLik
             axes.plot(curve.timesteps, curve.values, color=color, alpha=0.35, linewidth=0.7)
         axes.plot(group.timesteps, group.center, color=color, linewidth=1.8, label=name)
     axes.set_ylabel(metric.replace("_", " "))
-    if metric in RATES:
+    if is_error(metric):
+        axes.set_yscale("log")
+    elif metric.endswith(RATES):
         axes.set_ylim(bottom=0)
     names = {
         curve.run.config().env.rpartition("/")[2] for group in groups for curve in group.curves

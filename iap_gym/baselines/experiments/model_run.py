@@ -18,14 +18,19 @@ class ModelRun(Run):
     ``checkpoint.safetensors`` the whole state after the newest evaluation; ``weights.safetensors``
     the trained model, for ``WorldModel.load``; ``metrics.csv`` a row an epoch; ``evaluations.csv``
     a row an evaluation on the validation, test and generalisation sets; ``planning.json`` what
-    planning with the model reached; ``scenes.png`` sequences with what the model made of them.
+    planning with the model reached; ``scenes.png`` sequences with what the model made of them;
+    ``diverged.txt``, where the loss became infinite or NaN, when that was.
     """
+
+    step_column = "epoch"
+    step_name = "epochs"
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         super().__init__(path)
         self.checkpoint_file = self.path / "checkpoint.safetensors"
         self.planning_file = self.path / "planning.json"
         self.scenes_file = self.path / "scenes.png"
+        self.diverged_file = self.path / "diverged.txt"
 
     def config(self) -> ModelConfig:  # type: ignore[override]
         """Read the config.

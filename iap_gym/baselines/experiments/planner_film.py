@@ -23,7 +23,7 @@ from iap_gym.baselines.experiments.plan_episodes import PlannedTask, make_agent
 from iap_gym.baselines.experiments.recurrent_agent import core_strips
 from iap_gym.baselines.planning.agent import PlanningAgent
 from iap_gym.baselines.planning.tasks import task_of
-from iap_gym.baselines.world_model import WorldModel
+from iap_gym.baselines.world_model import ModelState, WorldModel
 
 
 class WatchedPlanner:
@@ -53,7 +53,7 @@ class WatchedPlanner:
         core = self._model.core
         rows = core.num_layers * core.hidden_size
         self._seen: list[tuple[Tensor, Tensor]] = []
-        self._core: Tensor | None = None
+        self._state: ModelState | None = None
         self.gates = np.zeros((1, rows), np.float32) if core.name == "gatel0rd" else None
         self.latent = np.zeros((1, rows), np.float32)
         self.memory = np.zeros((1, rows), np.float32) if core.name == "lstm" else None
@@ -72,12 +72,13 @@ class WatchedPlanner:
         return self.actions, state
 
     def _look(self) -> None:
-        past = self._seen if self._core is None else self._seen[-1:]
+        past = self._seen if self._state is None else self._seen[-1:]
         seen, done = (torch.stack(part) for part in zip(*past, strict=True))
         with torch.no_grad():
-            found = self._model(seen, done, state=self._core)
-        self._core = found.state
-        first, *rest = found.state.split(self._model.core.hidden_size, dim=-1)
+            found = self._model(seen, done, state=self._state)
+        self._state = found.state
+        assert found.state.core is not None
+        first, *rest = found.state.core.split(self._model.core.hidden_size, dim=-1)
         self.latent = first.transpose(0, 1).flatten(1).numpy()
         if self.memory is not None:
             self.memory = rest[0].tanh().transpose(0, 1).flatten(1).numpy()

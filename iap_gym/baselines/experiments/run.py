@@ -38,11 +38,19 @@ class Run:
     (played during training) and ``tensorboard/`` the training curve; ``evaluation.json``,
     ``curve.png``, ``film.mp4``, ``path.png`` (of a robot, its way from above) and ``report.html``
     what the later commands add.
+
+    Attributes:
+        step_column: of the tables, what the others are drawn over.
+        step_name: the same in words.
     """
+
+    step_column = "timesteps"
+    step_name = "environment steps"
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
         self.config_file = self.path / "config.json"
+        self.lock_file = self.path / ".lock"
         self.checkpoint_file = self.path / "checkpoint.zip"
         self.weights_file = self.path / "weights.safetensors"
         self.best_file = self.path / "best.safetensors"

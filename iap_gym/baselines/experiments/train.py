@@ -7,6 +7,7 @@ import time
 from types import ModuleType
 
 from iap_gym.baselines.experiments.config import TrainConfig
+from iap_gym.baselines.experiments.lock import in_use
 from iap_gym.baselines.experiments.run import Run
 
 
@@ -42,8 +43,10 @@ def train(run: Run, progress: bool = False) -> float:
         The wall time of this call in seconds.
 
     Raises:
+        RunInUseError: another process trains it.
         ValueError: the config is wrong, or the checkpoint is not one of it.
     """
     begin = time.monotonic()
-    _trainer(run.config()).train(run, progress)
+    with in_use(run):
+        _trainer(run.config()).train(run, progress)
     return time.monotonic() - begin

@@ -8,19 +8,23 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from tqdm import tqdm
 
+from iap_gym._files import write_text
 from iap_gym.baselines.evolution.evaluation import one_torch_thread
 from iap_gym.baselines.evolution.processes import main_script_hidden
+from iap_gym.baselines.experiments.lock import in_use
 from iap_gym.baselines.experiments.model_run import ModelRun
 from iap_gym.baselines.experiments.progress import Progress
 from iap_gym.baselines.world_model.config import ModelConfig
-from iap_gym.baselines.world_model.training import Training, load_sets
+from iap_gym.baselines.world_model.sets import check_data, load_sets
+from iap_gym.baselines.world_model.training import DivergedError, Training
 
 Report = Callable[[int], object]  # is told how many epochs are done
 
@@ -34,7 +38,6 @@ def settle(config: ModelConfig, workers: int = 1) -> ModelConfig:
 
     Raises:
         ValueError: something of it is refused.
-        TypeError: an argument that the model does not know.
     """
     config = config.fill_in()
     Training(config, *load_sets(config, workers))
@@ -55,29 +58,47 @@ def train(run: ModelRun, bar: bool = False, report: Report | None = None) -> flo
         The wall time in seconds.
 
     Raises:
-        RuntimeError: the loss is not finite; the newest checkpoint stays.
-        ValueError: the config is wrong, or the checkpoint is not one of it.
+        DivergedError: the loss is not finite; the newest checkpoint stays, and the folder says so.
+        RunInUseError: another process trains it.
+        ValueError: the config is wrong, the data sets are not those of the run so far, or the
+            checkpoint is not one of it.
     """
-    begin, config = time.monotonic(), run.config()
-    assert config.epochs is not None
-    with one_torch_thread():
-        training = Training(config, *load_sets(config))
-        if run.checkpoint_file.is_file():
-            training.restore(run.checkpoint_file)
-            _write_tables(run, training)  # whatever became of the files
-        shown = Progress(run, training.epoch, bar, config.epochs, "epoch")
-        with contextlib.closing(shown) as progress:
-            if not training.evaluations:
-                _evaluate(run, training, progress)
-            while training.epoch < config.epochs:
-                row = training.run_epoch()
-                progress.advance(training.epoch, "training", error=f"{row['error']:.3g}")
-                if report is not None:
-                    report(training.epoch)
-                if training.epoch % config.evaluate_every == 0 or training.epoch == config.epochs:
-                    _evaluate(run, training, progress)
-        training.model.save(run.weights_file)
+    begin = time.monotonic()
+    with in_use(run), one_torch_thread():
+        run.diverged_file.unlink(missing_ok=True)
+        try:
+            _train(run, bar, report)
+        except DivergedError as error:
+            write_text(run.diverged_file, f"{error}\n")
+            raise
     return time.monotonic() - begin
+
+
+def _train(run: ModelRun, bar: bool, report: Report | None) -> None:
+    config = run.config()
+    assert config.epochs is not None
+    sets = load_sets(config)
+    # an old run with a checkpoint does not know its data, and nobody else does
+    if config.data_sha256 is not None or not run.checkpoint_file.is_file():
+        checked = check_data(config, *sets)
+        if checked != config:
+            run.write_config(checked)
+    training = Training(config, *sets)
+    if run.checkpoint_file.is_file():
+        training.restore(run.checkpoint_file)
+        _write_tables(run, training)  # whatever became of the files
+    shown = Progress(run, training.epoch, bar, config.epochs, "epoch")
+    with contextlib.closing(shown) as progress:
+        if not training.evaluations:
+            _evaluate(run, training, progress)
+        while training.epoch < config.epochs:
+            row = training.run_epoch()
+            progress.advance(training.epoch, "training", error=f"{row['error']:.3g}")
+            if report is not None:
+                report(training.epoch)
+            if training.epoch % config.evaluate_every == 0 or training.epoch == config.epochs:
+                _evaluate(run, training, progress)
+    training.model.save(run.weights_file)
 
 
 def _evaluate(run: ModelRun, training: Training, progress: Progress) -> None:
@@ -95,6 +116,22 @@ def _write_tables(run: ModelRun, training: Training) -> None:
     run.write_evaluations(training.evaluations)
 
 
+class Failure(NamedTuple):
+    """Why a run ended before its time."""
+
+    reason: str
+    diverged: bool
+
+
+class RunsFailedError(RuntimeError):
+    """Some of several runs failed; all others have been trained to their ends."""
+
+    def __init__(self, failures: Mapping[Path, Failure], count: int) -> None:
+        self.failures = dict(failures)
+        path, first = next(iter(self.failures.items()))
+        super().__init__(f"{len(failures)} of {count} runs failed; {path}: {first.reason}")
+
+
 def train_side_by_side(runs: Sequence[ModelRun], workers: int, bar: bool = False) -> float:
     """Train runs in processes of their own, so many at a time; as ``train``.
 
@@ -104,11 +141,11 @@ def train_side_by_side(runs: Sequence[ModelRun], workers: int, bar: bool = False
         The wall time in seconds.
 
     Raises:
-        RuntimeError: runs failed, the others having gone on; the message names the first.
+        RunsFailedError: runs failed, the others having gone on; the message names the first.
     """
     begin, waiting = time.monotonic(), list(runs)
     total = sum(run.config().epochs or 0 for run in runs)
-    failed: list[str] = []
+    failed: dict[Path, Failure] = {}
     working: dict[Any, tuple[BaseProcess, ModelRun, int]] = {}
     shown = tqdm(total=total, unit="epoch", disable=not bar, dynamic_ncols=True)
     shown.set_description(f"{len(runs)} seeds", refresh=False)
@@ -130,8 +167,8 @@ def train_side_by_side(runs: Sequence[ModelRun], workers: int, bar: bool = False
                 connection.close()
                 process.join()
                 if news is not None or process.exitcode:
-                    reason = news or f"its process ended with exit code {process.exitcode}"
-                    failed.append(f"{run.path}: {reason}")
+                    reason = f"its process ended with exit code {process.exitcode}"
+                    failed[run.path] = news or Failure(reason, diverged=False)
     finally:
         shown.close()
         for connection, (process, _, _) in working.items():
@@ -139,7 +176,7 @@ def train_side_by_side(runs: Sequence[ModelRun], workers: int, bar: bool = False
             connection.close()
             process.join()
     if failed:
-        raise RuntimeError(f"{len(failed)} of {len(runs)} runs failed; {failed[0]}")
+        raise RunsFailedError(failed, len(runs))
     return time.monotonic() - begin
 
 
@@ -155,7 +192,7 @@ def _start(run: ModelRun) -> tuple[Any, BaseProcess]:
 
 
 def _receive(connection: Any) -> Any:
-    """Return how many epochs are done, an error's text, or None at the end."""
+    """Return how many epochs are done, a ``Failure``, or None at the end."""
     try:
         return connection.recv()
     except (EOFError, OSError):
@@ -170,4 +207,4 @@ def _work(path: str, connection: Any) -> None:
     except BrokenPipeError:  # the parent process is gone
         sys.exit(1)
     except Exception as error:
-        connection.send(str(error) or repr(error))
+        connection.send(Failure(str(error) or repr(error), isinstance(error, DivergedError)))

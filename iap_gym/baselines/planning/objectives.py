@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from iap_gym.baselines.planning.tasks import Array, Cost
-from iap_gym.baselines.world_model.model import ModelState, WorldModel
+from iap_gym.baselines.world_model.model import WorldModel
+from iap_gym.baselines.world_model.state import ModelState
 from iap_gym.envs.planar import World
 
 

@@ -9,8 +9,9 @@ from iap_gym._optional import need
 need("baselines", "torch", "safetensors")
 
 from iap_gym.baselines.world_model.learning import Gradients, Losses, TrainingStep
-from iap_gym.baselines.world_model.model import ModelState, Prediction, WorldModel
+from iap_gym.baselines.world_model.model import Prediction, WorldModel
 from iap_gym.baselines.world_model.sampling import draw_real, sampling_probability
+from iap_gym.baselines.world_model.state import ModelState
 
 __all__ = [
     "Gradients",

@@ -136,8 +136,10 @@ def _unusual_model(model: WorldModel, parameters: list[Tensor]) -> str | None:
         return f"its core is {core.name!r}"
     # One walk through the modules: it is done for every batch.
     for module in model.modules():
-        known = module is model or module is core or type(module) in _PARTS
-        if not known or has_hooks(module):
-            return f"a part of the model is a {type(module).__name__} or has hooks"
+        kind = type(module).__name__
+        if module is not model and module is not core and type(module) not in _PARTS:
+            return f"a part of the model is a {kind}"
+        if has_hooks(module):
+            return f"a {kind} of the model has hooks"
         parameters += [z for z in module._parameters.values() if z is not None]
     return None

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import difflib
+import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
 from iap_gym import _checks
+from iap_gym.baselines.world_model.model import WorldModel
 from iap_gym.baselines.world_model.sampling import sampling_probability
 from iap_gym.baselines.world_model.scenarios import (
     BATCH_SIZE,
@@ -24,6 +27,10 @@ from iap_gym.recurrent.gates import PENALTIES
 
 ALGO = "world-model"
 SAMPLINGS = ("scheduled", "teacher")
+DECIDED = ("obs_size", "action_size", "core", "backend")  # of the model, by other fields
+MODEL_ARGUMENTS = tuple(
+    name for name in inspect.signature(WorldModel).parameters if name not in DECIDED
+)
 
 
 @dataclass(frozen=True)
@@ -47,7 +54,10 @@ class ModelConfig:
     epochs: int | None = None
     """Passes over the training sequences."""
     data: str = "data"
-    """Folder of data sets; what it lacks is made."""
+    """Folder of data sets; what it lacks is made. Training writes its absolute path."""
+    data_sha256: dict[str, str] | None = None
+    """Checksum of each set, "train" and those of the tests, which training writes as it begins and
+    compares as it goes on."""
     variant: str = "code"
     """Of the world that data sets come from, "code" or "paper"."""
     dataset: str | None = None
@@ -85,6 +95,8 @@ class ModelConfig:
         _checks.one_of("core", self.core, CORES)
         _checks.integer("seed", self.seed, 0)
         _checks.instance("data", self.data, str, "the path of a folder")
+        if self.data_sha256 is not None:
+            _checks.instance("data_sha256", self.data_sha256, dict, "a dict of checksums or None")
         check_variant(scenarios[0].train.name, self.variant)
         names = {s.train.name for s in scenarios}
         names |= {test.name for s in scenarios for test in s.tests.values()}
@@ -105,9 +117,14 @@ class ModelConfig:
         _checks.real("decay", self.decay, 0.0, 1.0)
         _checks.real("max_grad_norm", self.max_grad_norm, 0.0, exclusive=True)
         _checks.instance("model", self.model, dict, "a dict of arguments of WorldModel")
-        for name in ("core", "obs_size", "action_size", "backend"):
-            if name in self.model:
+        for name in self.model:
+            if name in DECIDED:
                 raise _checks.refuse("model", f"no {name!r}, which is decided elsewhere", name)
+            if name not in MODEL_ARGUMENTS:
+                near = difflib.get_close_matches(str(name), MODEL_ARGUMENTS, n=1)
+                hint = f"; did you mean {near[0]}?" if near else ""
+                wanted = f"arguments of WorldModel among {', '.join(MODEL_ARGUMENTS)}"
+                raise ValueError(f"{_checks.refuse('model', wanted, name)}{hint}")
 
     @property
     def scenario(self) -> Scenario:

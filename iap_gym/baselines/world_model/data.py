@@ -14,7 +14,7 @@ from torch import Tensor
 from iap_gym import _checks
 from iap_gym.data import SequenceDataset, load, make_dataset
 from iap_gym.data.fetch import NAMES as FETCH
-from iap_gym.data.file import SUFFIX
+from iap_gym.data.file import SUFFIX, checksum_of
 from iap_gym.data.making import NAMES, file_name, sequences_wanted, splits_of
 
 
@@ -61,6 +61,10 @@ class Sequences:
     def steps(self) -> int:
         """T."""
         return self.actions.shape[1]
+
+    def checksum(self) -> str:
+        """Return the sha256 of the numbers, those of the same sequences of a longer data set."""
+        return checksum_of({}, self._dataset.arrays)
 
     def flags(self, event: str) -> NDArray[np.float32]:
         """Return the flags of an event, (N, T + 1).

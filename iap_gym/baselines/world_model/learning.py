@@ -143,8 +143,8 @@ class TrainingStep:
     Args:
         model: is trained.
         learning_rate: of Adam.
-        penalty: λ.
-        penalty_kind: "l0", "l1" or "l2".
+        penalty: as of ``Gradients``.
+        penalty_kind: as there.
         max_grad_norm: to which the global norm is clipped; None is not.
 
     Raises:

@@ -11,8 +11,16 @@ from torch import Tensor, nn
 
 from iap_gym import _checks
 from iap_gym.baselines.world_model import backends, weights
-from iap_gym.baselines.world_model._shapes import Inputs, check_first, check_inputs, for_all_plans
-from iap_gym.recurrent import ContextNetwork, GateL0RDCore, make_core
+from iap_gym.baselines.world_model._shapes import (
+    Inputs,
+    check_inputs,
+    check_state,
+    check_step,
+    for_all_plans,
+    prepend,
+)
+from iap_gym.baselines.world_model.state import ModelState, state_of
+from iap_gym.recurrent import CORES, ContextNetwork, Core, GateL0RDCore, make_core
 
 
 class Prediction(NamedTuple):
@@ -20,25 +28,13 @@ class Prediction(NamedTuple):
 
     Attributes:
         observations: float (T, B, O), predictions of the observations after each step.
-        state: float (n_L, B, S), the core's after the last step.
+        state: what the model remembers after the last step.
         gates: float (T, B, n_L·H) of GateL0RD; None of other cores.
     """
 
     observations: Tensor
-    state: Tensor
+    state: ModelState
     gates: Tensor | None
-
-
-class ModelState(NamedTuple):
-    """What a model remembers between steps.
-
-    Attributes:
-        core: float (n_L, B, S), the core's; None until the k inputs that f_init sees have come.
-        first: float (j, B, A + O), the j < k inputs so far; empty once there is a state.
-    """
-
-    core: Tensor | None
-    first: Tensor
 
 
 class WorldModel(nn.Module):
@@ -63,12 +59,10 @@ class WorldModel(nn.Module):
             GateL0RD's output.
         context_widths: of the layers of f_init before the last; None is no f_init, and h_0 = 0.
         context_inputs: k.
-        core_options: of the core: ``num_layers`` of all, those of ``GateL0RD`` (``gate``,
-            ``gate_noise``, ``num_internal_layers``, ``multiplicative_output``, ...), ``periods`` of
-            the Clockwork RNN.
+        core_options: ``num_layers`` of any core, the other arguments of ``GateL0RD``, ``periods``
+            of the Clockwork RNN.
         residual_scale: c; 0.1 in the paper.
-        backend: "auto" takes the compiled kernel where it can, "torch" never, "numba" or an error
-            says what stands against it.
+        backend: as of ``GateL0RD``, for the whole model.
 
     Raises:
         ValueError: an argument is wrong; the message names it.
@@ -91,11 +85,14 @@ class WorldModel(nn.Module):
         super().__init__()
         self.obs_size = _checks.integer("obs_size", obs_size, 1)
         self.action_size = _checks.integer("action_size", action_size, 0)
+        _checks.one_of("core", core, CORES)
+        _checks.integer("hidden_size", hidden_size, 1)
         self.residual_scale = _checks.real("residual_scale", residual_scale, 0.0, exclusive=True)
         self.backend = backends.check_backend(backend)
         widths = _checks.integers("pre_widths", pre_widths, 1)
         if not widths:
             raise _checks.refuse("pre_widths", "at least one layer", pre_widths)
+        _checks.integer("context_inputs", context_inputs, 0 if context_widths is None else 1)
         if core_options is not None:
             _checks.instance("core_options", core_options, Mapping, "a dict of options or None")
         options = dict(core_options or {})
@@ -107,12 +104,13 @@ class WorldModel(nn.Module):
         for fan_in, width in zip((inputs, *widths), widths, strict=False):
             layers += [nn.Linear(fan_in, width), nn.Tanh()]
         self.f_pre = nn.Sequential(*layers)
-        self.core = make_core(core, widths[-1], hidden_size, **options)
+        self.core = _make_core(core, widths[-1], hidden_size, options)
         self.f_post = nn.Linear(self.core.output_size, self.obs_size)
         self.context_inputs = 0
         self.f_init: ContextNetwork | None = None
         if context_widths is not None:
-            self.context_inputs = _checks.integer("context_inputs", context_inputs, 1)
+            context_widths = _checks.integers("context_widths", context_widths, 1)
+            self.context_inputs = int(context_inputs)
             self.f_init = ContextNetwork(inputs, self.core, context_inputs, context_widths)
         self.settings: dict[str, Any] = {
             "obs_size": self.obs_size,
@@ -136,7 +134,7 @@ class WorldModel(nn.Module):
         observations: Tensor,
         actions: Tensor,
         real: Tensor | None = None,
-        state: Tensor | None = None,
+        state: ModelState | None = None,
         noise: Tensor | None = None,
         generator: torch.Generator | None = None,
     ) -> Prediction:
@@ -149,8 +147,9 @@ class WorldModel(nn.Module):
             real: bool (T, B), True where a step takes the observation and False where it takes the
                 model's own prediction; None takes every observation that there is. The first step
                 takes the observation.
-            state: float (n_L, B, S), of the core, such as a prediction holds; None begins anew: k
-                observations have to be there, which f_init sees whatever ``real`` says.
+            state: of the steps before, as predictions and ``step`` return it; None begins anew. The
+                observations that f_init still needs have to be there, which it sees whatever
+                ``real`` says.
             noise: float (T, B, n_L·H), added to the arguments of GateL0RD's gates, as
                 ``draw_noise`` gives it. None draws it in training mode and has none otherwise.
             generator: draws the noise; None is torch's own.
@@ -160,21 +159,29 @@ class WorldModel(nn.Module):
                 cannot compute this.
         """
         inputs = check_inputs(self, observations, actions, real, state, noise)
+        past = len(inputs.actions) - len(actions)  # what the state held for f_init
         if noise is None:
-            time, batch = inputs.actions.shape[:2]
-            inputs = inputs._replace(noise=self.draw_noise(time, batch, generator))
-        return Prediction(*backends.predict(self, inputs))
+            time, batch = actions.shape[:2]
+            drawn = self.draw_noise(time, batch, generator)
+            if drawn is not None and past:
+                drawn = prepend(drawn, past)
+            inputs = inputs._replace(noise=drawn)
+        predicted, core, gates = backends.predict(self, inputs)
+        gates = None if gates is None else gates[past:]
+        return Prediction(predicted[past:], state_of(self, core), gates)
 
     def rollout(
         self, observations: Tensor, actions: Tensor, state: ModelState | None = None
     ) -> Tensor:
-        """Predict what plans lead to, without gradients and without noise.
+        """Predict what plans lead to, without gradients and, whatever the mode, without noise.
+
+        Nothing is drawn: the same arguments give the same numbers.
 
         Args:
             observations: float (k', B, O) or (k', 1, O), one for all plans: the newest, before it
                 those that f_init still needs.
             actions: float (T, B, A), those of the first observations first.
-            state: from steps before the first observation, of batch B or 1; None begins anew.
+            state: from steps before the first observation, of B sequences or one; None begins anew.
 
         Returns:
             float (T, B, O), the predicted observations after each action.
@@ -183,17 +190,11 @@ class WorldModel(nn.Module):
             ValueError: a tensor of another shape or dtype, or too few observations for f_init.
         """
         observations = for_all_plans("observations", observations, actions)
-        core, past = None, 0
-        if state is not None and state.core is not None:
-            core = for_all_plans("state", state.core, actions)
-        elif state is not None:
-            first = for_all_plans("state", state.first, actions)
-            moves, seen = first.split([self.action_size, self.obs_size], dim=-1)
-            observations, actions = torch.cat((seen, observations)), torch.cat((moves, actions))
-            past = len(first)
-        inputs = check_inputs(self, observations, actions, None, core, None)
+        if state is not None:
+            state = check_state(self, state, actions.shape[1], spread=True)
+        inputs = check_inputs(self, observations, actions, None, state, None)
         with torch.no_grad():
-            return backends.predict(self, inputs)[0][past:]
+            return backends.predict(self, inputs)[0][-len(actions) :]
 
     def begin(self, batch_size: int) -> ModelState:
         """Return what is remembered before the first step.
@@ -202,8 +203,8 @@ class WorldModel(nn.Module):
             ValueError: the batch size is no integer >= 1.
         """
         state = self.core.initial_state(batch_size)
-        empty = state.new_zeros(0, batch_size, self.action_size + self.obs_size)
-        return ModelState(state if self.f_init is None else None, empty)
+        begun = state_of(self, state)
+        return begun if self.f_init is None else begun._replace(core=None)
 
     def step(
         self, observation: Tensor, action: Tensor, state: ModelState | None = None
@@ -216,7 +217,7 @@ class WorldModel(nn.Module):
         Args:
             observation: float (B, O).
             action: float (B, A).
-            state: what the step before returned; None is ``begin``.
+            state: what the step before returned, or a prediction; None is ``begin``.
 
         Returns:
             The predicted observation, float (B, O), and what is remembered.
@@ -224,20 +225,18 @@ class WorldModel(nn.Module):
         Raises:
             ValueError: a tensor of another shape or dtype.
         """
-        core = None if state is None else state.core
+        check_step(self, observation, action)
+        batch = len(observation)
+        state = self.begin(batch) if state is None else check_state(self, state, batch)
         observations, actions = observation.unsqueeze(0), action.unsqueeze(0)
-        check_inputs(self, observations, actions, None, core, None, whole=False)
-        if state is None:
-            state = self.begin(observation.shape[0])
         if state.core is None:
-            check_first(state.first, observation)
             seen = torch.cat((state.first, torch.cat((actions, observations), dim=-1)))
             if len(seen) < self.context_inputs:
                 return observation, ModelState(None, seen)
             actions, observations = seen.split([self.action_size, self.obs_size], dim=-1)
         inputs = Inputs(observations, actions, None, state.core, None)
-        predicted, after, _ = backends.predict(self, inputs)
-        return predicted[-1], ModelState(after, state.first[:0])
+        predicted, core, _ = backends.predict(self, inputs)
+        return predicted[-1], state_of(self, core)
 
     def draw_noise(
         self, time: int, batch: int, generator: torch.Generator | None = None
@@ -268,8 +267,9 @@ class WorldModel(nn.Module):
 
         Raises:
             FileNotFoundError: there is no file.
-            ValueError: it is no world model, or damaged.
+            ValueError: it is no world model, or damaged; or there is no such backend.
         """
+        backends.check_backend(backend)
         tensors, settings = weights.load(path)
         try:
             model = cls(**settings, backend=backend)
@@ -278,3 +278,18 @@ class WorldModel(nn.Module):
         except (TypeError, ValueError, RuntimeError, StopIteration) as error:
             raise ValueError(f"{path}: expected a whole world model; {error}") from None
         return model
+
+
+def _make_core(name: str, input_size: int, hidden_size: int, options: dict[str, Any]) -> Core:
+    """Build a core; what is wrong with its options is said of ``core_options``."""
+    for option in options:
+        if not isinstance(option, str) or option in ("name", "input_size", "hidden_size"):
+            wanted = f"no {option!r}, which the model decides or does not know"
+            raise _checks.refuse("core_options", wanted, option)
+    try:
+        return make_core(name, input_size, hidden_size, **options)
+    except ValueError as error:
+        text = str(error)
+        if text.startswith("hidden_size:"):
+            raise
+        raise ValueError(f"core_options: {text.removeprefix('options: ')}") from None

@@ -10,6 +10,7 @@ from torch import Tensor
 from iap_gym.baselines.world_model._shapes import check_inputs
 from iap_gym.baselines.world_model.loop import first_state
 from iap_gym.baselines.world_model.model import WorldModel
+from iap_gym.baselines.world_model.state import state_of
 
 
 class Trace(NamedTuple):
@@ -46,15 +47,17 @@ def trace(model: WorldModel, observations: Tensor, actions: Tensor) -> Trace:
     model.eval()
     try:
         with torch.no_grad():
-            state = first_state(model, inputs.observations, actions, batch)
+            core = first_state(model, inputs.observations, actions, batch)
+            state = state_of(model, core)
             predicted: list[Tensor] = []
-            states, gates = [_flat(state)], []
+            states, gates = [_flat(core)], []
             for t in range(time):
                 seen = observations[t : t + 1] if t < len(observations) else predicted[-1]
                 step = model(seen, actions[t : t + 1], state=state)
                 state = step.state
                 predicted.append(step.observations)
-                states.append(_flat(state))
+                assert state.core is not None
+                states.append(_flat(state.core))
                 gates.append(step.gates)
     finally:
         model.train(training)

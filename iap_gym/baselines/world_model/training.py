@@ -20,7 +20,7 @@ from torch import Tensor
 from iap_gym import _checks
 from iap_gym.baselines.world_model import weights
 from iap_gym.baselines.world_model.config import ModelConfig
-from iap_gym.baselines.world_model.data import Sequences, load_or_make
+from iap_gym.baselines.world_model.data import Sequences
 from iap_gym.baselines.world_model.learning import NonFiniteLossError, TrainingStep
 from iap_gym.baselines.world_model.metrics import copy_error, evaluate, reappearance_error
 from iap_gym.baselines.world_model.model import WorldModel
@@ -33,35 +33,19 @@ MOMENTS = ("step", "exp_avg", "exp_avg_sq")  # what Adam remembers of a paramete
 SHEPHERD = "shepherd"
 
 
+class DivergedError(RuntimeError):
+    """The loss became NaN or infinite, and would do so again."""
+
+
 def make_model(config: ModelConfig, backend: str = "auto") -> WorldModel:
     """Build the model of a config, untrained; torch's own generator stays as it is.
 
     Raises:
         ValueError: an argument of the model is wrong.
-        TypeError: one that it does not have.
     """
     with torch.random.fork_rng([]):
         torch.manual_seed(config.seed)
         return WorldModel(**config.model_settings, backend=backend)
-
-
-def load_sets(config: ModelConfig, workers: int = 1) -> tuple[Sequences, dict[str, Sequences]]:
-    """Load what a config trains on, and what it evaluates on by name; make what is not there.
-
-    Args:
-        config: names them.
-        workers: processes that make sets of Fetch Pick and Place.
-
-    Raises:
-        ValueError: numbers of sequences that the data sets do not have.
-    """
-
-    def of(name: str, split: str, count: int) -> Sequences:
-        return Sequences(
-            load_or_make(config.data, name, split, count, config.variant, workers), count
-        )
-
-    return of(*config.train_set), {name: of(*test) for name, test in config.test_sets.items()}
 
 
 class Training:
@@ -81,7 +65,6 @@ class Training:
 
     Raises:
         ValueError: the model refuses an argument of the config, or the sequences do not suit it.
-        TypeError: an argument that the model does not have.
     """
 
     def __init__(
@@ -109,7 +92,9 @@ class Training:
         if config.start_steps < self.model.context_inputs:
             wanted = f"at least the {self.model.context_inputs} inputs that f_init sees"
             raise _checks.refuse("start_steps", wanted, config.start_steps)
-        _checks.integer("batch_size", config.batch_size, 1, len(train))
+        if len(train) < config.batch_size:
+            wanted = f"at least the {config.batch_size} of a batch (batch_size)"
+            raise _checks.refuse("sequences", wanted, len(train))
         self.copy_errors = {
             name: copy_error(sequences, config.start_steps) for name, sequences in tests.items()
         }
@@ -121,7 +106,7 @@ class Training:
         """Train on every sequence once; return the row of the epoch.
 
         Raises:
-            RuntimeError: the loss is not finite.
+            DivergedError: the loss is not finite.
         """
         config, begin = self.config, time.perf_counter()
         assert config.start_steps is not None
@@ -138,7 +123,7 @@ class Training:
             try:
                 losses = self.step(observations, actions, real, generator=generator)
             except NonFiniteLossError as error:
-                raise RuntimeError(
+                raise DivergedError(
                     f"{error} in epoch {self.epoch}; a smaller learning rate may help"
                 ) from error
             total += losses.loss, losses.error, math.nan if losses.gates is None else losses.gates

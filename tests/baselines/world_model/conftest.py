@@ -3,7 +3,7 @@
 import pytest
 
 from iap_gym.baselines.world_model.config import ModelConfig
-from iap_gym.baselines.world_model.training import load_sets
+from iap_gym.baselines.world_model.sets import load_sets
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,7 @@ from torch import nn
 
 pytest.importorskip("numba")
 
-from iap_gym.baselines.world_model import Gradients, TrainingStep, backends
+from iap_gym.baselines.world_model import Gradients, ModelState, TrainingStep, backends
 from iap_gym.baselines.world_model.model import WorldModel
 from iap_gym.baselines.world_model.scenarios import SCENARIOS
 from tests.baselines.world_model.cases import CORES, FUSED, batch, make
@@ -107,7 +107,8 @@ def test_predictions(name, dtype):
     kernel, plain = pair(name, dtype)
     observations, actions, real = batch(size=70, dtype=dtype)
     atol = 1e-13 if dtype == torch.float64 else 5e-6
-    state = torch.randn(kernel.core.num_layers, 70, kernel.core.state_size).to(dtype)
+    core = torch.randn(kernel.core.num_layers, 70, kernel.core.state_size).to(dtype)
+    state = ModelState(core, kernel.begin(70).first)
     for model in (kernel.eval(), plain.eval()):
         model.requires_grad_(False)
     for arguments in (
@@ -117,9 +118,11 @@ def test_predictions(name, dtype):
         (observations[:3], actions, real),
         (observations[:1], actions, None, state),
     ):
-        for found, expected in zip(kernel(*arguments), plain(*arguments), strict=True):
+        ours, theirs = kernel(*arguments), plain(*arguments)
+        pairs = zip((*ours, ours.state.core), (*theirs, theirs.state.core), strict=True)
+        for found, expected in pairs:
             assert (found is None) == (expected is None)
-            if found is not None:
+            if isinstance(found, torch.Tensor):
                 assert found.dtype == dtype
                 torch.testing.assert_close(found, expected, rtol=0, atol=atol)
     # plans that begin with one observation for all

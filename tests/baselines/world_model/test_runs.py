@@ -16,6 +16,7 @@ from iap_gym.baselines.experiments.model_report import summary, write_model_repo
 from iap_gym.baselines.experiments.model_run import ModelRun, runs_in
 from iap_gym.baselines.experiments.run import Run
 from iap_gym.baselines.experiments.train_model import settle, train, train_side_by_side
+from iap_gym.data import make_dataset
 
 GO_ON = """
 import sys
@@ -34,7 +35,9 @@ def whole(small, tmp_path_factory):
 
 
 def test_a_run_folder(whole, small):
-    assert whole.config() == small
+    config = whole.config()
+    assert set(config.data_sha256) == {"train", "val", "test", "gen"}
+    assert dataclasses.replace(config, data_sha256=None) == small
     table, rows = whole.evaluations(), whole.metrics()
     assert table["epoch"].tolist() == [0, 2, 4, 6]
     assert rows["epoch"].tolist() == [1, 2, 3, 4, 5, 6]
@@ -82,6 +85,52 @@ def test_a_killed_run_goes_on_to_the_bit(whole, small, tmp_path):
     assert run.evaluations_file.read_bytes() == other.evaluations_file.read_bytes()
 
 
+@pytest.fixture
+def part(small, tmp_path):
+    """A run of two epochs with data of its own."""
+    config = dataclasses.replace(small, core="gru", data=str(tmp_path / "data"), epochs=2)
+    run = ModelRun.create(tmp_path / "run", config.fill_in())
+    train(run)
+    return run
+
+
+def longer(run, **changes):
+    changes = {"epochs": run.config().epochs + 1} | changes
+    run.write_config(dataclasses.replace(run.config(), **changes))
+    train(run)
+
+
+@pytest.mark.parametrize("key", ["train", "val", "test", "gen"])
+def test_a_run_does_not_go_on_with_other_data(part, key):
+    before = part.checkpoint_file.read_bytes()
+    config = part.config()
+    name, split, count = {"train": config.train_set, **config.test_sets}[key]
+    path = f"{config.data}/{name}-{split}-{count}.safetensors"
+    make_dataset(name, path, split, seed=1, sequences=count, overwrite=True)
+    with pytest.raises(
+        ValueError, match=rf"^data: expected the data sets .* got others .*: {key};"
+    ):
+        longer(part)
+    assert part.checkpoint_file.read_bytes() == before
+    longer(part, data_sha256=None)  # as an old run, which does not know its data
+    assert part.config().data_sha256 is None
+    assert _epochs(part)[-1] == 4
+
+
+def test_the_same_sequences_of_a_longer_data_set_are_the_same_data(part):
+    longer(part)
+    path = f"{part.config().data}/rrc-time-train.safetensors"
+    make_dataset("rrc-time", path, sequences=128)
+    longer(part)
+    assert _epochs(part)[-1] == 4
+
+
+def test_a_run_that_no_longer_diverges_does_not_say_so(part):
+    part.diverged_file.write_text("loss: expected a finite number, got nan in epoch 2")
+    longer(part)
+    assert not part.diverged_file.exists()
+
+
 def _epochs(run):
     try:
         return run.evaluations()["epoch"]
@@ -99,6 +148,8 @@ def test_seeds_side_by_side_are_what_they_are_alone(whole, small, tmp_path):
     runs = [ModelRun.create(tmp_path / f"seed-{config.seed}", config) for config in (bad, small)]
     with pytest.raises(RuntimeError, match=r"1 of 2 runs failed; .*seed-1: loss: expected"):
         train_side_by_side(runs, workers=2)
+    assert runs[0].diverged_file.read_text().startswith("loss: expected a finite number")
+    assert not runs[1].diverged_file.exists()
     assert _bytes(runs[1]) == _bytes(whole)
     assert [run.config().seed for run in runs_in(tmp_path)] == [0, 1]
 

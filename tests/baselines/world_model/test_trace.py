@@ -18,10 +18,10 @@ def test_it_is_the_forward_pass(name):
         whole = model.eval()(observations[:3], actions)
         half = model(observations[:3], actions[:4])
     torch.testing.assert_close(found.observations, whole.observations)
-    layers, batch, size = whole.state.shape
+    layers, batch, size = whole.state.core.shape
     assert found.states.shape == (len(actions) + 1, batch, layers * size)
-    torch.testing.assert_close(found.states[-1, :, :size], whole.state[0])
-    torch.testing.assert_close(found.states[4, :, -size:], half.state[-1])
+    torch.testing.assert_close(found.states[-1, :, :size], whole.state.core[0])
+    torch.testing.assert_close(found.states[4, :, -size:], half.state.core[-1])
     if whole.gates is None:
         assert found.gates is None
     else:

@@ -74,7 +74,7 @@ def test_a_loss_that_is_not_finite_ends_it(small, sets):
 def test_what_does_not_fit(small, sets, tmp_path):
     with pytest.raises(ValueError, match=r"start_steps: expected at least the 3 inputs"):
         Training(dataclasses.replace(small, model={"context_inputs": 3}), *sets)
-    with pytest.raises(ValueError, match=r"batch_size: expected an integer in \[1, 64\]"):
+    with pytest.raises(ValueError, match=r"sequences: expected at least the 128 .*got 64"):
         Training(dataclasses.replace(small, batch_size=128), *sets)
     training = Training(small, *sets)
     (tmp_path / "broken").write_bytes(b"x" * 100)

@@ -13,8 +13,9 @@ from iap_gym.baselines.experiments.model_run import ModelRun
 from iap_gym.baselines.experiments.model_scenes import draw_scenes
 from iap_gym.baselines.experiments.plan_episodes import PlannedEpisodes
 from iap_gym.baselines.experiments.reproduce.model_figure import draw
-from iap_gym.baselines.experiments.reproduce.model_results import Result, measure
+from iap_gym.baselines.experiments.reproduce.model_results import Lost, Result, measure
 from iap_gym.baselines.experiments.reproduce.model_runs import (
+    diverged,
     finished,
     open_runs,
     plan_all,
@@ -59,6 +60,7 @@ def comparison(target: Target, budgets: Mapping[str, Budget]) -> Comparison:
             train: whether to train and plan, or to show only what is finished.
 
         Raises:
+            RuntimeError: all runs diverged, or one failed for another reason.
             ValueError: an unknown option or core, or runs of other settings under ``out``.
         """
         for name in also:
@@ -86,7 +88,14 @@ def comparison(target: Target, budgets: Mapping[str, Budget]) -> Comparison:
         runs = open_runs(wanted, workers, make=train)
         if train:
             train_all(runs, workers)
+        lost = [
+            Lost(places[run.path][0], run.config().seed, reason)
+            for run in runs
+            if (reason := diverged(run)) is not None
+        ]
         runs = [run for run in runs if finished(run)]
+        if lost and not runs:
+            raise RuntimeError(f"all of {len(lost)} runs diverged; {lost[0]}")
         if not runs:
             raise ValueError(f"--report: expected finished runs in {folder}, found none")
         episodes = chosen.episodes
@@ -101,7 +110,7 @@ def comparison(target: Target, budgets: Mapping[str, Budget]) -> Comparison:
                 _picture(run)
         results = [measure(target, places[r.path][0], r, jobs.get(r.path)) for r in runs]
         bound = None if truth is None else truth.found()
-        return _write(target, budget, out, arms, results, bound)
+        return _write(target, budget, out, arms, results, lost, bound)
 
     return reproduce
 
@@ -119,10 +128,11 @@ def _write(
     out: Path,
     arms: Sequence[Arm],
     results: Sequence[Result],
+    lost: Sequence[Lost],
     bound: PlannedEpisodes | None,
 ) -> Outcome:
     stem = f"{target.name}-{budget}"
-    text = table(target, budget, arms, results, bound)
+    text = table(target, budget, arms, results, bound, lost)
     rows = [
         {
             "arm": result.arm.name,
@@ -137,6 +147,6 @@ def _write(
         draw(target, budget, arms, results, bound, out / f"{stem}.png"),
         out / f"{stem}.md",
         save_table(rows, out / f"{stem}.csv"),
-        save_json(numbers_json(target, arms, results, bound), out / f"{stem}.json"),
+        save_json(numbers_json(target, arms, results, bound, lost), out / f"{stem}.json"),
     )
-    return Outcome(tuple(text.splitlines()), files)
+    return Outcome(tuple(text.splitlines()), files, tuple(map(str, lost)))

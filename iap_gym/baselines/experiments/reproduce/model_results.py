@@ -38,6 +38,19 @@ class Result:
     numbers: Numbers
 
 
+@dataclass(frozen=True)
+class Lost:
+    """A run that diverged, and so has no numbers."""
+
+    arm: Arm
+    seed: int
+    reason: str
+
+    def __str__(self) -> str:
+        """Name it in a line."""
+        return f"{self.arm.name}, seed {self.seed}: {self.reason}"
+
+
 def measure(target: Target, arm: Arm, run: ModelRun, job: PlanJob | None) -> Result:
     """Collect the numbers of a finished run, and remember those that take time in its folder."""
     last = {name: float(column[-1]) for name, column in run.evaluations().items()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import multiprocessing
 import os
@@ -24,9 +25,15 @@ from iap_gym.baselines.experiments.plan_episodes import (
     plan_episodes,
 )
 from iap_gym.baselines.experiments.reproduce.model_target import Arm
-from iap_gym.baselines.experiments.train_model import settle, train, train_side_by_side
+from iap_gym.baselines.experiments.train_model import (
+    RunsFailedError,
+    settle,
+    train,
+    train_side_by_side,
+)
 from iap_gym.baselines.planning.tasks import task_of
 from iap_gym.baselines.world_model.config import ModelConfig
+from iap_gym.baselines.world_model.training import DivergedError
 
 
 def run_folder(runs: Path, arm: Arm, seed: int) -> Path:
@@ -34,9 +41,19 @@ def run_folder(runs: Path, arm: Arm, seed: int) -> Path:
     return runs / re.sub(r"[^\w.]+", "-", arm.name) / SEED_FOLDER.format(seed)
 
 
+def diverged(run: ModelRun) -> str | None:
+    """Return how a run diverged, or None; trained again it would do the same."""
+    file = run.diverged_file
+    return file.read_text(encoding="utf-8").strip() if file.is_file() else None
+
+
 def finished(run: ModelRun) -> bool:
     """Say whether a run has been trained to its end; weights are written last."""
-    return run.weights_file.is_file()
+    return run.weights_file.is_file() and diverged(run) is None
+
+
+def _waits(run: ModelRun) -> bool:
+    return not finished(run) and diverged(run) is None
 
 
 def open_runs(
@@ -56,9 +73,14 @@ def open_runs(
     tried: list[ModelConfig] = []
     for path, config in wanted.items():
         run = ModelRun(path)
-        if run.config_file.is_file() and _other(run.config(), config):
-            raise ValueError(f"--out: {path} holds a run of other settings; name another folder")
-        if make and not finished(run):
+        if run.config_file.is_file():
+            found = run.config()
+            if _other(found, config):
+                raise ValueError(
+                    f"--out: {path} holds a run of other settings; name another folder"
+                )
+            config = dataclasses.replace(config, data_sha256=found.data_sha256)
+        if make and _waits(run):
             alike = dataclasses.replace(config, seed=0)
             if alike not in tried:  # its data are made, and its model too, before others train
                 settle(config, workers)
@@ -70,17 +92,26 @@ def open_runs(
 
 def _other(found: ModelConfig, wanted: ModelConfig) -> bool:
     """Say whether two configs differ; where data sets lie makes no difference."""
-    return dataclasses.replace(found, data=wanted.data) != wanted
+    return dataclasses.replace(found, data=wanted.data, data_sha256=None) != wanted
 
 
 def train_all(runs: Sequence[ModelRun], workers: int) -> None:
-    """Train what is not finished; a run that was killed goes on."""
-    waiting, bar = [run for run in runs if not finished(run)], sys.stderr.isatty()
+    """Train what is not finished; a run that was killed goes on, one that diverges is left.
+
+    Raises:
+        RunsFailedError: a run failed for another reason, the others having gone on.
+    """
+    waiting, bar = [run for run in runs if _waits(run)], sys.stderr.isatty()
     if workers > 1 and len(waiting) > 1:
-        train_side_by_side(waiting, workers, bar)
+        try:
+            train_side_by_side(waiting, workers, bar)
+        except RunsFailedError as error:
+            if not all(failure.diverged for failure in error.failures.values()):
+                raise
         return
     for run in waiting:
-        train(run, bar)
+        with contextlib.suppress(DivergedError):
+            train(run, bar)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import numpy as np
 
 from iap_gym.baselines.experiments.plan_episodes import PlannedEpisodes
 from iap_gym.baselines.experiments.reproduce.model_results import (
+    Lost,
     Result,
     Verdict,
     judge,
@@ -63,9 +64,10 @@ def table(
     arms: Sequence[Arm],
     results: Sequence[Result],
     bound: PlannedEpisodes | None,
+    lost: Sequence[Lost] = (),
 ) -> str:
     """Lay a comparison out as Markdown."""
-    shown = [arm for arm in arms if any(result.arm == arm for result in results)]
+    shown = [arm for arm in arms if any(result.arm == arm for result in (*results, *lost))]
     measures = [m for m in target.measures if any(m.name in r.numbers for r in results)]
     head = ["arm", "seeds", *(m.title for m in measures)]
     lines = [
@@ -80,12 +82,16 @@ def table(
     ]
     for arm in shown:
         count = sum(result.arm == arm for result in results)
+        gone = sum(run.arm == arm for run in lost)
+        seeds = f"{count}, {gone} diverged" if gone else str(count)
         cells = [interval(summarise(results, arm.name, m.name)) for m in measures]
-        lines.append(_row([arm.name, str(count), *cells]))
+        lines.append(_row([arm.name, seeds, *cells]))
     if bound is not None:
         cells = [interval(bound.success) if m.name == "success" else "" for m in measures]
         episodes = f"{len(bound.episodes)} episodes"
         lines.append(_row([f"{TRUE} ({episodes}, Wilson interval)", "", *cells]))
+    if lost:
+        lines += ["", "Diverged, and in no number here:", "", *(f"- {run}" for run in lost)]
     found = verdicts(target, results)
     if found:
         lines += ["", "| the paper | where | here | difference |", "|---|---|---|---|"]
@@ -107,6 +113,7 @@ def numbers_json(
     arms: Sequence[Arm],
     results: Sequence[Result],
     bound: PlannedEpisodes | None,
+    lost: Sequence[Lost] = (),
 ) -> dict[str, Any]:
     """Return a comparison as JSON values."""
     means: dict[str, Any] = {}
@@ -126,5 +133,6 @@ def numbers_json(
             }
             for verdict in verdicts(target, results)
         ],
+        "diverged": [{"arm": run.arm.name, "seed": run.seed, "reason": run.reason} for run in lost],
         "minutes": float(np.sum([result.numbers["minutes"] for result in results])),
     }

@@ -21,10 +21,11 @@ COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#33
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a target has to say, and the files that it wrote."""
+    """What a target has to say, the files that it wrote, and the runs that are missing in it."""
 
     lines: tuple[str, ...]
     files: tuple[Path, ...]
+    missing: tuple[str, ...] = ()
 
 
 def new_figure(width: float, height: float) -> Figure:
