@@ -22,6 +22,7 @@ from iap_gym.envs.quadruped.mover import Place, Pose
 from iap_gym.envs.quadruped.navigation_steering import RIGHT, SWING
 from iap_gym.envs.quadruped.pmtg import GAIT_ACTIONS
 from iap_gym.envs.quadruped.world import Block
+from iap_gym.raycast import rotation_from_yaw_pitch
 
 Array = NDArray[np.float64]
 
@@ -35,6 +36,9 @@ LARGEST_YAW_RATE_SLOW = 3.0  # rad/s, of that
 START_DELAY = 0.6  # s in which the gait comes up and the robot stays where it is
 START_TIME = 0.5  # s, time constant with which it then comes up to its speed
 TRUNK_HEIGHT = 0.26  # m above the floor
+# Of the trunk, rad: factors of cosine and sine of the gait's phase, of twice the phase for pitch.
+ROLL_SWAY, PITCH_SWAY, YAW_SWAY = (-0.025, 0.009), (-0.007, -0.017), (-0.010, 0.058)
+LEAN = 0.22  # rad of roll per turn
 LARGEST_TURN = 0.5  # of PMTGController, for an action of 1
 SWING_TURN = 0.25  # turn that is as good as inner legs that swing around a place further back by 1
 
@@ -178,12 +182,26 @@ class KinematicMover:
             self._free = self._free_way()
 
     def pose(self) -> Pose:
-        """Return where the trunk is: upright at its height, or on the floor once it fell."""
-        cosine, sine = math.cos(self._yaw), math.sin(self._yaw)
+        """Return where the trunk is: swaying at its height, or on the floor once it fell."""
+        roll, pitch, sway = (0.0, 0.0, 0.0) if self._fell else self._sway()
         height = self._floor + (0.0 if self._fell else TRUNK_HEIGHT)
-        rotation = np.array([[cosine, -sine, 0.0], [sine, cosine, 0.0], [0.0, 0.0, 1.0]])
-        yaw = math.remainder(self._yaw, 2.0 * math.pi)
-        return Pose(np.array([self._x, self._y, height]), rotation, 0.0, 0.0, yaw)
+        yaw = math.remainder(self._yaw + sway, 2.0 * math.pi)
+        rotation = rotation_from_yaw_pitch(yaw, pitch, roll)
+        return Pose(np.array([self._x, self._y, height]), rotation, roll, pitch, yaw)
+
+    def _sway(self) -> tuple[float, float, float]:
+        """Return roll, pitch and yaw of the trunk by which it leaves its way, rad."""
+        phase = self._phase()
+        cosine, sine = math.cos(phase), math.sin(phase)
+        double_cosine, double_sine = cosine * cosine - sine * sine, 2.0 * sine * cosine
+        return (
+            ROLL_SWAY[0] * cosine + ROLL_SWAY[1] * sine + LEAN * self._turn,
+            PITCH_SWAY[0] * double_cosine + PITCH_SWAY[1] * double_sine,
+            YAW_SWAY[0] * cosine + YAW_SWAY[1] * sine,
+        )
+
+    def _phase(self) -> float:
+        return 2.0 * math.pi * self._frequency * CONTROL_DT * self._steps
 
     def joint_angles(self) -> Array:
         """Return the neutral pose, (12,) rad: the legs do not move."""
@@ -191,7 +209,7 @@ class KinematicMover:
 
     def proprioception(self) -> Array:
         """Return zeros for IMU and motors, and the phase that the gait would have, (18,)."""
-        phase = 2.0 * math.pi * self._frequency * CONTROL_DT * self._steps
+        phase = self._phase()
         felt = np.zeros(4 + len(a1.JOINT_NAMES) + 2)
         felt[-2:] = 0.5 * (math.cos(phase) + 1.0), 0.5 * (math.sin(phase) + 1.0)
         return felt
