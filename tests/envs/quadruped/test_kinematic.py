@@ -224,5 +224,5 @@ def test_its_trunk_sways_as_the_robots_does():
         angles[:, 2] -= np.polyval(np.polyfit(steps, angles[:, 2], 2), steps)  # the turn itself
         swayed[physics] = angles
     difference = swayed["kinematic"] - swayed["bullet"]
-    # The robot's own sway is 0.018, 0.015 and 0.042; one out of time with the gait would double them.
+    # The robot's own is 0.018, 0.015 and 0.042; a sway out of time would double them.
     np.testing.assert_array_less(np.sqrt((difference**2).mean(axis=0)), [0.01, 0.013, 0.015])
