@@ -32,9 +32,9 @@ SEARCHES: dict[str, dict[str, float]] = {
     "iap": {"sigma": 0.3, "learning_rate": 0.15, "decay": 0.985},
     "cnn": {"sigma": 0.2, "learning_rate": 0.1, "decay": 0.995},
 }
-# The robot starts with a swerve that the surrogate does not have: without these a policy that has
-# only learnt to go straight through gaps walks off the platform before the first wall.
-SCATTERED = {"start_y": 0.3, "start_yaw": 0.3}
+# The robot starts with a swerve and turns unevenly, which the surrogate does not. Without these a
+# policy walks off the platform before the first wall, or turns as hard as it can and overshoots.
+SCATTERED = {"start_y": 0.3, "start_yaw": 0.3, "turn_scatter": 0.4, "turn_drift": 0.1}
 
 
 def flat() -> dict[str, Any]:

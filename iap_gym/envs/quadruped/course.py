@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -46,6 +47,8 @@ class Course:
         wall_thickness: m.
         start_y: the robot starts at y uniform in +- this, m.
         start_yaw: and turned by an angle uniform in +- this, rad.
+        turn_scatter: the surrogate ("kinematic") turns exp(s) times as fast, s uniform in +- this.
+        turn_drift: and by a rate uniform in +- this as well, rad/s.
         textures: "plain" colours that are always the same, or patterns "checker", "noise" or
             "mixed", drawn anew for each layout.
 
@@ -68,6 +71,8 @@ class Course:
     wall_thickness: float = 0.1
     start_y: float = 0.0
     start_yaw: float = 0.0
+    turn_scatter: float = 0.0
+    turn_drift: float = 0.0
     textures: str = "plain"
 
     PRESETS: ClassVar[Mapping[str, Mapping[str, Any]]] = {
@@ -104,6 +109,8 @@ class Course:
             _checks.real("length", self.length, self._last_wall + self.spacing_jitter + _NOSE)
         _checks.real("start_y", self.start_y, 0.0, self.platform_width / 2)
         _checks.real("start_yaw", self.start_yaw, 0.0, np.pi)
+        _checks.real("turn_scatter", self.turn_scatter, 0.0, 1.0)
+        _checks.real("turn_drift", self.turn_drift, 0.0, 1.0)
         _checks.one_of("textures", self.textures, PATTERNS)
 
     @classmethod
@@ -153,7 +160,7 @@ class Course:
         return self.first_wall + max(self.num_walls - 1, 0) * self.spacing
 
     def sample(self, rng: np.random.Generator) -> Layout:
-        """Draw a layout: where gaps and walls are, then looks, then where the robot starts.
+        """Draw a layout: where gaps and walls are, then looks, then start and unevenness.
 
         Every setting reads the same numbers of ``rng``, so that courses that differ in one setting
         are comparable layout by layout.
@@ -161,6 +168,7 @@ class Course:
         draws = 2.0 * rng.random((self.num_walls, _DRAWS)) - 1.0
         looks = sample_looks(self.textures, rng)
         start = 2.0 * rng.random(2) - 1.0
+        turns = 2.0 * rng.random(2) - 1.0
         widths = self.gap + self.gap_jitter * draws[:, 1]
         reach = np.maximum((self.platform_width - widths) / 2 - _WALL, 0.0)
         if self.gap_range is not None:
@@ -177,6 +185,8 @@ class Course:
             length=length,
             start_y=self.start_y * float(start[0]),
             start_yaw=self.start_yaw * float(start[1]),
+            turn_factor=math.exp(self.turn_scatter * float(turns[0])),
+            turn_drift=self.turn_drift * float(turns[1]),
             looks=looks,
         )
 
@@ -194,6 +204,8 @@ class Layout:
         length: x of the platform's end, m.
         start_y: of the robot, m.
         start_yaw: rad.
+        turn_factor: of how fast the surrogate turns.
+        turn_drift: how fast it turns by itself, rad/s.
         looks: textures.
     """
 
@@ -203,6 +215,8 @@ class Layout:
     length: float
     start_y: float
     start_yaw: float
+    turn_factor: float
+    turn_drift: float
     looks: Looks
 
     @property

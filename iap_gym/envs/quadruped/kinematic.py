@@ -87,11 +87,12 @@ class KinematicMover:
         c &= \tfrac12 u + \tfrac14 \cdot \tfrac14 \textstyle\sum_{legs} r s \\
         \tau &\leftarrow \tau + (c - \tau)(1 - e^{-dt / T}) \\
         v &\leftarrow v + (V - v)(1 - e^{-dt / T_v}) \\
-        \psi &\leftarrow \psi + (k \tau\, v / V + w (1 - v / V))\, dt, \quad
+        \psi &\leftarrow \psi + (f (k \tau\, v / V + w (1 - v / V)) + d)\, dt, \quad
             w = \max(-3, \min(k_0 \tau, 3)) \\
         (x, y) &\leftarrow (x, y) + v\, dt\, (\cos \psi, \sin \psi)
 
-    The trunk is turned off its way by the gait of phase p, as the robot's is:
+    f and d are the place's ``turn_factor`` and ``turn_drift``. The trunk is turned off its way by
+    the gait of phase p, as the robot's is:
 
     .. math::
         \mathrm{roll} &= -0.025 \cos p + 0.009 \sin p + 0.22 \tau \\
@@ -153,6 +154,7 @@ class KinematicMover:
         self._swings = weight[SWING] if weight[SWING].any() else None
         self._steps = 0
         self._stumbles = place.stumbles
+        self._turn_factor, self._turn_drift = place.turn_factor, place.turn_drift
         self._clear = math.inf
         self._known = 0.0  # m that it may walk before it looks for what is near
         self._fell = self._collided = False
@@ -171,7 +173,8 @@ class KinematicMover:
         ahead = self._speed / SPEED
         limit = LARGEST_YAW_RATE_SLOW
         slow = min(max(YAW_RATE_SLOW * self._turn, -limit), limit)
-        self._yaw += (YAW_RATE * self._turn * ahead + slow * (1.0 - ahead)) * CONTROL_DT
+        rate = YAW_RATE * self._turn * ahead + slow * (1.0 - ahead)
+        self._yaw += (rate * self._turn_factor + self._turn_drift) * CONTROL_DT
         way = self._speed * CONTROL_DT
         before = self._x, self._y
         self._x += way * math.cos(self._yaw)

@@ -62,6 +62,8 @@ class Place:
             is a collision.
         stumbles: whether the surrogate falls where it touches one. The robot falls over some and is
             held up by others.
+        turn_factor: the surrogate turns so many times as fast.
+        turn_drift: and so fast by itself, rad/s.
     """
 
     world: World
@@ -71,6 +73,8 @@ class Place:
     floor_height: float
     num_floors: int = 0
     stumbles: bool = True
+    turn_factor: float = 1.0
+    turn_drift: float = 0.0
 
 
 class Mover(Protocol):

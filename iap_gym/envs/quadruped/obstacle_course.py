@@ -86,6 +86,8 @@ def course_place(layout: Layout) -> Place:
         yaw=layout.start_yaw,
         floor_height=floor,
         num_floors=1,
+        turn_factor=layout.turn_factor,
+        turn_drift=layout.turn_drift,
     )
 
 

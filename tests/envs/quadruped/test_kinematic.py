@@ -41,7 +41,8 @@ def test_each_step_is_the_equations_of_the_docstring():
     swings = np.array([0.9, -0.2, 0.4, 0.5])
     low_level.weight[[5, 8, 11, 14], 1] = swings
     mover.controller.low_level = low_level
-    mover.reset(place(position=(0.3, -0.2, 0.32), yaw=0.4))
+    start = place(position=(0.3, -0.2, 0.32), yaw=0.4)
+    mover.reset(dataclasses.replace(start, turn_factor=1.2, turn_drift=-0.07))
     turn = speed = 0.0
     x, y, yaw = 0.3, -0.2, 0.4
     for k in range(1, 301):
@@ -54,7 +55,8 @@ def test_each_step_is_the_equations_of_the_docstring():
             continue
         speed += (0.97 - speed) * (1 - np.exp(-CONTROL_DT / 0.5))
         slow = np.clip(10.0 * turn, -3.0, 3.0)
-        yaw += (2.0 * turn * speed / 0.97 + slow * (1 - speed / 0.97)) * CONTROL_DT
+        rate = 2.0 * turn * speed / 0.97 + slow * (1 - speed / 0.97)
+        yaw += (1.2 * rate - 0.07) * CONTROL_DT
         x, y = x + speed * CONTROL_DT * np.cos(yaw), y + speed * CONTROL_DT * np.sin(yaw)
     pose = mover.pose()
     np.testing.assert_allclose(pose.position[:2], [x, y], atol=1e-9)
