@@ -91,19 +91,19 @@ class KinematicMover:
             w = \max(-3, \min(k_0 \tau, 3)) \\
         (x, y) &\leftarrow (x, y) + v\, dt\, (\cos \psi, \sin \psi)
 
-    f and d are the place's ``turn_factor`` and ``turn_drift``. The trunk is turned off its way by
-    the gait of phase p, as the robot's is:
+    with T = 0.2 s, the gait's own low-pass; V = 0.97 m/s and T_v = 0.5 s; k = 2 rad/s and
+    k_0 = 10 rad/s, as the robot turns faster before it gets ahead; f and d the ``turn_factor`` and
+    ``turn_drift`` of the place. In the first 0.6 s only the first two of these hold. The trunk is
+    turned off its way by the gait of phase p, as the robot's is:
 
     .. math::
         \mathrm{roll} &= -0.025 \cos p + 0.009 \sin p + 0.22 \tau \\
         \mathrm{pitch} &= -0.007 \cos 2p - 0.017 \sin 2p \\
         \mathrm{yaw} &= \psi - 0.010 \cos p + 0.058 \sin p
 
-    with T = 0.2 s, the gait's own low-pass; V = 0.97 m/s and T_v = 0.5 s; k = 2 rad/s and
-    k_0 = 10 rad/s, as the robot turns faster before it gets ahead. In the first 0.6 s only the
-    first of these holds. Where it leaves the floor it falls and lies. Nothing slides along a wall:
-    where it touches an obstacle it falls, too, or, where the place says that it does not stumble,
-    it is held up until it has turned away.
+    Where it leaves the floor it falls and lies. Nothing slides along a wall: where it touches an
+    obstacle it falls, too, or, where the place says that it does not stumble, it is held up until
+    it has turned away.
 
     Of a low level only what it makes of the command is used, and of that only turn and swing.
 
