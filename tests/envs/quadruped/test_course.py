@@ -106,6 +106,12 @@ def test_start_is_at_the_origin_unless_asked():
     starts = [sample(seed, {"start_y": 0.3, "start_yaw": 0.2}) for seed in range(50)]
     assert 0.2 < max(abs(layout.start_y) for layout in starts) <= 0.3
     assert 0.15 < max(abs(layout.start_yaw) for layout in starts) <= 0.2
+    assert (sample().turn_factor, sample().turn_drift) == (1.0, 0.0)
+    uneven = [sample(seed, {"turn_scatter": 0.4, "turn_drift": 0.1}) for seed in range(50)]
+    factors = [math.log(layout.turn_factor) for layout in uneven]
+    assert -0.4 <= min(factors) < -0.3 < 0.3 < max(factors) <= 0.4
+    assert 0.07 < max(abs(layout.turn_drift) for layout in uneven) <= 0.1
+    assert [each.gap_centers for each in uneven] == [each.gap_centers for each in starts]
 
 
 @pytest.mark.parametrize("spec", [None, *Course.PRESETS, {"preset": "hard", "gap": 0.9}])
@@ -149,6 +155,8 @@ def test_presets_get_harder():
         ({"platform_back": 0.1}, "platform_back: expected"),
         ({"wall_height": 0.0}, "wall_height: expected"),
         ({"start_y": 2.0}, "start_y: expected"),
+        ({"turn_scatter": 2.0}, "turn_scatter: expected"),
+        ({"turn_drift": -0.1}, "turn_drift: expected"),
         ({"textures": "marble"}, "textures: expected one of 'plain', 'checker'"),
     ],
 )
