@@ -51,7 +51,7 @@ ORACLE = RUNS / "oracle.json"
 PATCHES = (1, 2, 4, 8, 16)  # sides, up to half that of the image; a stride is no larger
 IMAGE_SIDE = 32
 SELECTED = 10  # or a quarter of the patches if that is less: the one of four that the paper shows
-SWEEP_STEPS = 400_000  # two thirds of the stage's
+SWEEP_STEPS = 300_000  # half of the stage's
 
 
 @dataclass(frozen=True)
