@@ -105,18 +105,37 @@ def joint(network: str) -> dict[str, Any]:
     return {**high(network), **_level(network, "both")}
 
 
+def room() -> dict[str, Any]:
+    """A high level learns on the surrogate to turn to a goal in one empty room."""
+    scene = {"apartment": {"rooms": 1, "furniture": 0.0}}
+    return _indoors({"sigma": 1.5, "learning_rate": 0.7}, 120_000, scene=scene)
+
+
 def navigation() -> dict[str, Any]:
-    """A high level learns on the surrogate to reach goals indoors from depth and bearing."""
+    """It goes on, still on the surrogate, in apartments."""
+    return _indoors({"sigma": 0.5, "learning_rate": 0.25}, 500_000)
+
+
+def _indoors(search: dict[str, float], timesteps: int, **env_kwargs: Any) -> dict[str, Any]:
+    fields = surrogate("iap")
+    fields["algo_kwargs"] |= {**search, "decay": 0.985}
     return {
-        **surrogate("iap"),
+        **fields,
         "env": NAVIGATION,
         # The surrogate always walks at one speed, so that the command has no number for it.
-        "env_kwargs": {"control": "latent", "latent_size": 1, "physics": "kinematic"},
+        "env_kwargs": {
+            "control": "latent",
+            "latent_size": 1,
+            "physics": "kinematic",
+            **env_kwargs,
+        },
         "policy_kwargs": {
             "trains": "high",
             "steering": "indoor",
             **copy.deepcopy(NETWORKS["iap"]),
         },
+        "total_timesteps": timesteps,
+        "eval_every": 60_000,
         "eval_env_kwargs": {"physics": "bullet"},
     }
 
@@ -138,6 +157,7 @@ STAGES: dict[str, Callable[[], dict[str, Any]]] = {
     "quadruped-surrogate": lambda: surrogate("iap"),
     "quadruped-high": lambda: high("iap"),
     "quadruped-joint": lambda: joint("iap"),
+    "quadruped-room": room,
     "quadruped-navigation": navigation,
     "quadruped-cnn-surrogate": lambda: surrogate("cnn"),
     "quadruped-cnn-high": lambda: high("cnn"),
