@@ -2,11 +2,13 @@
 
     python benchmarks/quadruped_navigation.py
     python benchmarks/quadruped_navigation.py --policy runs/navigation --policy runs/other
+    python benchmarks/quadruped_navigation.py --policy runs/navigation --ship
 
 Each episode has a seed: the same apartment, start and goal for everyone, drawn by none in training,
-whose seeds have 31 bits. "random" walks random curves, "straight" turns to the goal
-whatever is in between, "oracle" follows the shortest way, which it is told. Policies are runs of
-`iap-gym train`; walkers then take the scenes and goals of the first run's configuration.
+whose seeds have 31 bits. "random" walks random curves, "straight" turns to the goal whatever is in
+between, "oracle" follows the shortest way, which it is told. Policies are runs of `iap-gym train`;
+walkers then take the scenes and goals of the first run's configuration. --ship puts the first
+policy among those that come with the package.
 """
 
 from __future__ import annotations
@@ -33,6 +35,7 @@ from iap_gym.baselines.experiments.config import TrainConfig
 from iap_gym.baselines.experiments.loading import load_agent, make_env
 from iap_gym.baselines.experiments.run import Run
 from iap_gym.baselines.experiments.statistics import bootstrap_mean
+from iap_gym.baselines.quadruped.pretrained import add_pretrained
 from iap_gym.envs.quadruped.navigation_metrics import Outcome, spl, success_rate
 from iap_gym.envs.quadruped.navigation_walkers import (
     Walker,
@@ -49,6 +52,11 @@ WALKERS: dict[str, Callable[[gymnasium.Env[Any, Any], int], Walker]] = {
     "straight": lambda env, seed: straight_walker(),
     "oracle": lambda env, seed: oracle_walker(env),
 }
+# What made the policy that comes with the package.
+COMMANDS = (
+    "iap-gym train --preset quadruped-room --run runs/room",
+    "iap-gym train --preset quadruped-navigation --start-from runs/room --run runs/navigation",
+)
 RESULTS = Path(__file__).parent / "results"
 
 
@@ -154,8 +162,11 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--policy", action="append", default=[], help="folder of a run")
     parser.add_argument("--walkers", nargs="*", default=list(WALKERS), choices=list(WALKERS))
+    parser.add_argument("--ship", action="store_true", help="the first policy")
     parser.add_argument("--out", type=Path, default=RESULTS / "quadruped_navigation")
     options = parser.parse_args()
+    if options.ship and not options.policy:
+        parser.error("--ship: expected --policy RUN beside it, got nothing")
 
     load = os.getloadavg()[0]
     task: dict[str, Any] = {}
@@ -187,6 +198,8 @@ def main() -> None:
     }
     write_text(options.out.with_suffix(".json"), json.dumps(result, indent=2) + "\n")
     write_text(options.out.with_suffix(".md"), table(summaries))
+    if options.ship:
+        add_pretrained("quadruped-navigation", Run.open(options.policy[0]), " && ".join(COMMANDS))
 
 
 if __name__ == "__main__":
