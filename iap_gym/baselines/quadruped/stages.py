@@ -108,17 +108,19 @@ def joint(network: str) -> dict[str, Any]:
 def room() -> dict[str, Any]:
     """A high level learns on the surrogate to turn to a goal in one empty room."""
     scene = {"apartment": {"rooms": 1, "furniture": 0.0}}
-    return _indoors({"sigma": 1.5, "learning_rate": 0.7}, 120_000, scene=scene)
+    search = {"sigma": 1.5, "learning_rate": 0.7, "decay": 0.985}
+    return _indoors(search, 120_000, scene=scene)
 
 
 def navigation() -> dict[str, Any]:
     """It goes on, still on the surrogate, in apartments."""
-    return _indoors({"sigma": 0.5, "learning_rate": 0.25}, 500_000)
+    search = {"sigma": 0.5, "learning_rate": 0.25, "decay": 0.995}
+    return _indoors(search, 1_000_000)
 
 
 def _indoors(search: dict[str, float], timesteps: int, **env_kwargs: Any) -> dict[str, Any]:
     fields = surrogate("iap")
-    fields["algo_kwargs"] |= {**search, "decay": 0.985}
+    fields["algo_kwargs"] |= search
     return {
         **fields,
         "env": NAVIGATION,
