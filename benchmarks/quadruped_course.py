@@ -149,11 +149,6 @@ def evaluate(seeds: int, jobs: int) -> None:
     for _, _, _, run in finished(seeds):
         if held_out(run) is None:
             words = ["evaluate", str(run.path), "--episodes", str(EPISODES), "--workers", str(jobs)]
-            changes = (
-                run.config().eval_env_kwargs
-            )  # full physics, where it trained on the surrogate
-            if changes:
-                words += ["--env-kwargs", *(f"{k}={json.dumps(v)}" for k, v in changes.items())]
             subprocess.run([sys.executable, "-m", "iap_gym.cli.main", *words], check=True)
     if not ORACLE.is_file():
         env = gymnasium.make(stages.ENV, control="latent", camera=False)

@@ -14,7 +14,6 @@ policy among those that come with the package.
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import json
 import multiprocessing
 import os
@@ -109,8 +108,7 @@ def configured(folder: str) -> TrainConfig:
     config = Run.open(folder).config()
     if config.env != ENV:
         raise SystemExit(f"--policy: expected a run of {ENV}, got one of {config.env} in {folder}")
-    # As it is evaluated, which is not on the surrogate.
-    return dataclasses.replace(config, env_kwargs=config.env_kwargs | config.eval_env_kwargs)
+    return config.evaluated()
 
 
 def summary(results: Sequence[tuple[float, Outcome]]) -> dict[str, Any]:

@@ -258,10 +258,12 @@ def created(arguments: argparse.Namespace) -> Run:
         "policy_kwargs": policy_kwargs,
         "algo_kwargs": algo_kwargs,
     }
-    # What a preset changes for its evaluations gives way to what is said of the environment.
-    for name in changes["env_kwargs"]:
-        fields.get("eval_env_kwargs", {}).pop(name, None)
-    fields |= {name: {**fields.get(name, {}), **values} for name, values in changes.items()}
+    # What a preset changes for its evaluations follows what is said of the environment.
+    evaluations = fields.get("eval_env_kwargs", {})
+    for name in evaluations.keys() & changes["env_kwargs"].keys():
+        evaluations = merged(evaluations, {name: changes["env_kwargs"][name]})
+    fields["eval_env_kwargs"] = evaluations
+    fields |= {name: merged(fields.get(name, {}), values) for name, values in changes.items()}
     config = TrainConfig(**fields)
     try:
         config = settle(config)  # a wrong argument is refused before a folder is made
@@ -276,6 +278,15 @@ def created(arguments: argparse.Namespace) -> Run:
             f"--env: expected module:id with a module that can be imported, got {config.env!r}"
         ) from error
     return Run.create(arguments.run or default_folder(arguments.preset or env), config)
+
+
+def merged(settings: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    """Return settings with changes, key by key; a dict in the place of a dict changes it."""
+    result = {**settings, **changes}
+    for name in settings.keys() & changes.keys():
+        if isinstance(settings[name], dict) and isinstance(changes[name], dict):
+            result[name] = {**settings[name], **changes[name]}
+    return result
 
 
 def parts(words: list[str] | None) -> str | dict[str, str] | None:

@@ -35,7 +35,7 @@ def test_options_change_a_preset_key_by_key(surrogate):
     config = Run.open(surrogate).config()
     preset = training("quadruped-surrogate")
     assert config.env_kwargs == {**preset["env_kwargs"], "episode_steps": 60, "course": "easy"}
-    assert config.eval_env_kwargs == {"physics": "kinematic"}  # the course is that of training
+    assert config.eval_env_kwargs == {"physics": "kinematic", "course": "easy"}
     selector = {**preset["policy_kwargs"]["selector"], "num_selected": 3}
     assert config.policy_kwargs == {**preset["policy_kwargs"], "selector": selector}
     assert config.algo_kwargs["sigma"] == preset["algo_kwargs"]["sigma"]
@@ -43,6 +43,23 @@ def test_options_change_a_preset_key_by_key(surrogate):
     assert (config.seed, config.total_timesteps, config.eval_every) == (3, 8, 1000)
     assert preset["policy_kwargs"]["selector"]["num_selected"] == 10  # a copy of its own
     assert Run.open(surrogate).best_file.is_file()
+
+
+def test_settings_within_an_argument_change_a_preset_too(tmp_path):
+    """The course is another, its scattered starts stay, and are not those of evaluations."""
+    pytest.importorskip("pybullet")
+    path = tmp_path / "run"
+    words = ["train", "--preset", "quadruped-surrogate", *TINY, *FEW, "--run", str(path)]
+    words += ["--eval-every", "1000", "--eval-episodes", "1"]
+    words += ["--env-kwargs", 'course={"preset": "easy", "start_y": 0.1}', "episode_steps=60"]
+    assert cli.main(words) == 0
+    config, preset = Run.open(path).config(), training("quadruped-surrogate")
+    scattered = preset["env_kwargs"]["course"]
+    assert config.env_kwargs["course"] == {**scattered, "preset": "easy", "start_y": 0.1}
+    assert config.eval_env_kwargs == {
+        "physics": "bullet",
+        "course": {"preset": "easy", "start_y": 0.1},
+    }
 
 
 def test_the_next_stage_starts_from_the_one_before(surrogate, tmp_path):
@@ -123,14 +140,11 @@ def test_a_low_level_is_taken_to_the_gait_that_it_learnt_with(tmp_path, capsys):
     words = ["--preset", "quadruped-flat", *TINY, *FEW, "--run", str(flat), "--eval-every", "1000"]
     assert cli.main(["train", *words]) == 0
     joint = ["train", "--preset", "quadruped-joint", *TINY, *FEW, "--eval-episodes", "1"]
-    joint += [
-        "--eval-every",
-        "1000",
-        "--start-from",
-        f"low={flat}",
-        "--run",
-        str(tmp_path / "joint"),
-    ]
+    joint += ["--eval-every", "1000", "--run", str(tmp_path / "joint")]
+    joint += ["--start-from", f"low={flat}"]
+    code, message = said(capsys, [*joint[:-1], str(flat)])
+    assert code == 2
+    assert "start_from: expected a run of HierarchicalPolicy, or high=RUN low=RUN" in message
     gait = Run.open(flat).config().env_kwargs["gait"]
     code, message = said(capsys, joint)
     assert code == 2

@@ -69,7 +69,8 @@ class TrainConfig:
     eval_sampled: bool = True
     """Whether actions are sampled in it, or the most probable ones; ppo only."""
     eval_env_kwargs: dict[str, Any] = field(default_factory=dict)
-    """Arguments of the environment in evaluations that differ from ``env_kwargs``; es only."""
+    """Arguments of the environment in evaluations, and in films, that differ from ``env_kwargs``;
+    es only."""
     start_from: str | dict[str, str] | None = None
     """Where the search starts, es only: a run's folder, a checkpoint or weights, or such for the
     ``"high"`` and the ``"low"`` level of a hierarchy. None draws a start."""
@@ -119,6 +120,11 @@ class TrainConfig:
         if "selector" in self.policy_kwargs:
             wanted = "nothing beside algo 'ppo', whose policies select no patches"
             raise _checks.refuse("selector", wanted, self.policy_kwargs["selector"])
+
+    def evaluated(self) -> TrainConfig:
+        """Return the config with the environment of evaluations as that of training."""
+        env_kwargs = {**self.env_kwargs, **self.eval_env_kwargs}
+        return dataclasses.replace(self, env_kwargs=env_kwargs, eval_env_kwargs={})
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields as JSON values."""

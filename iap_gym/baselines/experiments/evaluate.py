@@ -124,7 +124,8 @@ def evaluate(
         sampled: whether actions are drawn from the policy, which a ppo one alone can; else the
             most probable ones are taken.
         env: another environment than that of training, with the same spaces: zero-shot transfer.
-        env_kwargs: arguments of the environment in the place of those in training.
+        env_kwargs: arguments of the environment in the place of those in training; those that the
+            run has for its own evaluations (``eval_env_kwargs``) are taken anyway.
 
     Raises:
         ValueError: an argument is wrong, the environment has no such split, or another environment
@@ -141,7 +142,7 @@ def evaluate(
     if sampled and trained.algo != "ppo":
         wanted = "False, as the actions of es have no chance"
         raise _checks.refuse("sampled", wanted, sampled)
-    changed = dict(env_kwargs or {})
+    changed = {**trained.eval_env_kwargs, **(env_kwargs or {})}
     config = dataclasses.replace(
         trained, env=env or trained.env, env_kwargs={**trained.env_kwargs, **changed}
     )
@@ -177,7 +178,8 @@ def _trained_for(run: Run, config: TrainConfig, split: str | None) -> int:
     try:
         there = make_env(config, split)
     except TypeError as error:  # what Python says of a keyword that a function does not take
-        raise ValueError(f"env_kwargs: {error}") from error
+        wanted = f"an environment that takes {config.env_kwargs}, of training or given"
+        raise ValueError(f"env: expected {wanted}, got {config.env}: {error}") from error
     there.close()
     for name in ("observation_space", "action_space"):
         wanted, got = getattr(home, name), getattr(there, name)

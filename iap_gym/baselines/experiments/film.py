@@ -149,7 +149,7 @@ def record(
     if scores and run.config().algo == "ppo":
         raise _checks.refuse("scores", "False, as a ppo agent selects no patches", scores)
     _require_images(run, split)
-    env = LastInfo(make_env(run.config(), split, render_mode="rgb_array"))
+    env = LastInfo(make_env(run.config().evaluated(), split, render_mode="rgb_array"))
     try:
         agent = load_agent(run, env, sampled)
         returns: list[float] = []
@@ -253,7 +253,7 @@ def _memory(
 
 def _require_images(run: Run, split: str | None) -> None:
     # Asked without a render mode: with one, some environments refuse to be made, others warn.
-    env = make_env(run.config(), split)
+    env = make_env(run.config().evaluated(), split)
     env.close()
     if "rgb_array" not in env.metadata.get("render_modes", ()):
         raise ValueError(f"env: {run.config().env} renders no rgb_array images, so no film of it")

@@ -82,7 +82,7 @@ def settle(config: TrainConfig) -> TrainConfig:
     if is_minigrid(config.env):  # symbols and text, which no policy of es takes
         wanted = "an environment for evolution strategies; MiniGrid's train with --algo ppo"
         raise _checks.refuse("env", wanted, config.env)
-    _same_gait(config)
+    _same_robot(config)
     algorithm = build(config)
     algorithm.close()
     if config.eval_every is not None:
@@ -90,14 +90,24 @@ def settle(config: TrainConfig) -> TrainConfig:
     return config
 
 
-def _same_gait(config: TrainConfig) -> None:
-    """Refuse a low level from a run with another gait: what it learnt are changes to that one."""
+def _same_robot(config: TrainConfig) -> None:
+    """Refuse runs to start from that say themselves that they do not fit.
+
+    A low level learns changes to a gait, so that the gait has to be the same.
+    """
     start = config.start_from
     for part, source in start.items() if isinstance(start, dict) else [("", start)]:
-        if source is None or part == "high" or not Path(source, "config.json").is_file():
+        if source is None or not Path(source, "config.json").is_file():
             continue
-        gait = Run.open(source).config().env_kwargs.get("gait")
-        if gait != config.env_kwargs.get("gait"):
+        other = Run.open(source).config()
+        if not part and other.policy != config.policy:
+            wanted = f"a run of {config.policy}, or high=RUN low=RUN for a part of it"
+            raise _checks.refuse("start_from", wanted, f"{source}, of {other.policy}")
+        high, wanted_high = (each.policy_kwargs.get("high") for each in (other, config))
+        if part != "low" and high != wanted_high:
+            raise _checks.refuse("start_from", f"a high level {wanted_high}", f"{source}, {high}")
+        gait = other.env_kwargs.get("gait")
+        if part != "high" and gait != config.env_kwargs.get("gait"):
             wanted = f"the gait of {source}, {gait}, in --env-kwargs (or a run with this one)"
             raise _checks.refuse("start_from", wanted, config.env_kwargs.get("gait"))
 

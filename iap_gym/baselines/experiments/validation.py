@@ -101,4 +101,4 @@ class Validation:
 
 
 def _source(config: TrainConfig) -> EnvSource:
-    return resolve(config.env, {**config.env_kwargs, **config.eval_env_kwargs})
+    return resolve(config.env, config.evaluated().env_kwargs)

@@ -84,7 +84,7 @@ def add_pretrained(name: str, run: Run, command: str, folder: Path = FOLDER) -> 
     write_bytes(folder / f"{name}.safetensors", save(arrays))
     entry = {
         "env": config.env,
-        "env_kwargs": {**config.env_kwargs, **config.eval_env_kwargs},
+        "env_kwargs": config.evaluated().env_kwargs,
         "policy": config.policy,
         "policy_kwargs": config.policy_kwargs,
         "command": command,
