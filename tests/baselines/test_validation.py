@@ -131,7 +131,10 @@ class TestStart:
 
     def test_what_does_not_fit_is_refused_before_a_folder_is_made(self, run):
         for changes, message in (
-            ({"policy": "MlpPolicy"}, "start_from: .* does not fit the policy"),
+            (
+                {"policy": "MlpPolicy"},
+                "start_from: expected a run of MlpPolicy, got .* LinearPolicy",
+            ),
             ({"env": "MountainCar-v0", "eval_env_kwargs": {}}, "start_from: .* does not fit"),
             ({"start_from": 3}, "^start_from: expected a path"),
             ({"eval_env_kwargs": 3}, "^eval_env_kwargs: expected a dict"),

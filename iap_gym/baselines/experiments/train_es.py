@@ -101,7 +101,9 @@ def _same_robot(config: TrainConfig) -> None:
             continue
         other = Run.open(source).config()
         if not part and other.policy != config.policy:
-            wanted = f"a run of {config.policy}, or high=RUN low=RUN for a part of it"
+            wanted = f"a run of {config.policy}"
+            if config.policy == "HierarchicalPolicy":
+                wanted += ", or high=RUN low=RUN for a part of it"
             raise _checks.refuse("start_from", wanted, f"{source}, of {other.policy}")
         high, wanted_high = (each.policy_kwargs.get("high") for each in (other, config))
         if part != "low" and high != wanted_high:

@@ -107,38 +107,36 @@ def joint(network: str) -> dict[str, Any]:
 
 def room() -> dict[str, Any]:
     """A high level learns on the surrogate to turn to a goal in one empty room."""
-    scene = {"apartment": {"rooms": 1, "furniture": 0.0}}
-    search = {"sigma": 1.5, "learning_rate": 0.7, "decay": 0.985}
-    return _indoors(search, 120_000, scene=scene)
+    fields = _indoors(128, {"sigma": 1.5, "learning_rate": 0.7, "decay": 0.985})
+    fields["env_kwargs"] |= {
+        "physics": "kinematic",
+        "scene": {"apartment": {"rooms": 1, "furniture": 0.0}},
+    }
+    return {**fields, "total_timesteps": 120_000, "eval_env_kwargs": {"physics": "bullet"}}
 
 
 def navigation() -> dict[str, Any]:
-    """It goes on, still on the surrogate, in apartments."""
-    search = {"sigma": 0.5, "learning_rate": 0.25, "decay": 0.995}
-    return _indoors(search, 1_000_000)
+    """It goes on in apartments, in full physics: the surrogate does not fall over what it meets."""
+    fields = _indoors(64, {"sigma": 0.4, "learning_rate": 0.2, "decay": 0.99})
+    fields["env_kwargs"] |= {"physics": "bullet"}
+    return {**fields, "total_timesteps": 240_000, "eval_every": 40_000}
 
 
-def _indoors(search: dict[str, float], timesteps: int, **env_kwargs: Any) -> dict[str, Any]:
+def _indoors(population_size: int, search: dict[str, float]) -> dict[str, Any]:
     fields = surrogate("iap")
-    fields["algo_kwargs"] |= search
+    fields["algo_kwargs"] |= {"population_size": population_size, **search}
     return {
         **fields,
         "env": NAVIGATION,
         # The surrogate always walks at one speed, so that the command has no number for it.
-        "env_kwargs": {
-            "control": "latent",
-            "latent_size": 1,
-            "physics": "kinematic",
-            **env_kwargs,
-        },
+        "env_kwargs": {"control": "latent", "latent_size": 1},
         "policy_kwargs": {
             "trains": "high",
             "steering": "indoor",
             **copy.deepcopy(NETWORKS["iap"]),
         },
-        "total_timesteps": timesteps,
         "eval_every": 60_000,
-        "eval_env_kwargs": {"physics": "bullet"},
+        "eval_env_kwargs": {},
     }
 
 
