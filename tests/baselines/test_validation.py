@@ -133,7 +133,7 @@ class TestStart:
         for changes, message in (
             (
                 {"policy": "MlpPolicy"},
-                "start_from: expected a run of MlpPolicy, got .* LinearPolicy",
+                "start_from: expected a run of MlpPolicy, got .*Linear",
             ),
             ({"env": "MountainCar-v0", "eval_env_kwargs": {}}, "start_from: .* does not fit"),
             ({"start_from": 3}, "^start_from: expected a path"),
