@@ -130,9 +130,7 @@ def integers(name: str, value: Any, minimum: int = 0) -> tuple[int, ...]:
     return tuple(integer(f"{name}[{i}]", each, minimum) for i, each in enumerate(elements))
 
 
-def pair(
-    name: str, value: Any, minimum: int = 1, maximum: int | None = None
-) -> tuple[int, int]:
+def pair(name: str, value: Any, minimum: int = 1, maximum: int | None = None) -> tuple[int, int]:
     """Return one integer, or a sequence of two (a list from JSON too), as a pair (row, column).
 
     Raises:

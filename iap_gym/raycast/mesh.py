@@ -189,5 +189,7 @@ def _indices(name: str, value: ArrayLike, shape: tuple[int, ...], count: int) ->
 def _colors(name: str, value: ArrayLike, rows: int) -> Pixels:
     array = np.asarray(value)
     if array.dtype != np.uint8 or array.shape != (rows, 3):
-        raise _checks.refuse(name, f"uint8 ({rows}, 3)", _checks.Words(f"{array.dtype} {array.shape}"))
+        raise _checks.refuse(
+            name, f"uint8 ({rows}, 3)", _checks.Words(f"{array.dtype} {array.shape}")
+        )
     return np.ascontiguousarray(array)

@@ -104,7 +104,10 @@ PICTURE = np.zeros((2, 2, 3), np.uint8)
         ({"ground": 0.0}, "ground: expected a Ground or None, got 0.0"),
         ({"ground": Ground(0, "grass")}, r"ground.texture: expected .* \['t'\], got 'grass'"),
         ({"sky": "blue"}, r"sky: expected a color \(r, g, b\), got 'blue'"),
-        ({"textures": {"t": PICTURE / 255}}, r"pixels: expected uint8 \(h, w, 3\).* got float64 \(2, 2, 3\)$"),
+        (
+            {"textures": {"t": PICTURE / 255}},
+            r"pixels: expected uint8 \(h, w, 3\).* got float64 \(2, 2, 3\)$",
+        ),
         ({"textures": {"t": PICTURE[..., 0]}}, r"pixels: expected uint8 \(h, w, 3\)"),
         ({"textures": {"t": PICTURE[:0]}}, r"pixels: expected uint8 \(h, w, 3\) with at least one"),
         ({"textures": {"t": [[1]]}}, r"pixels: expected uint8 .* got \[\[1\]\]"),

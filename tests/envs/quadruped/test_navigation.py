@@ -321,6 +321,8 @@ def test_episodes_in_a_scan_repeat_to_the_bit(tmp_path):
         ({"v_cap": -1.0}, "v_cap: expected"),
         ({"scene": "no/such/place"}, "scene: expected .*there is nothing at this path"),
         ({"scene": {"apartment": {"rooms": 0}}}, "rooms: expected"),
+        ({"scene": {"apartment": {"door_height": 5}}}, "door_height: expected"),
+        ({"renderer": "tiny"}, 'renderer: expected "raycast" in an apartment with textures'),
     ],
 )
 def test_bad_arguments(settings, message):
