@@ -46,7 +46,8 @@ class RayCaster:
             see the same, up to rounding.
 
     Raises:
-        ValueError: no scene, a size outside 1 to 8192, an angle outside (0, 180), ``near`` not below ``far``.
+        ValueError: no scene, a size outside 1 to 8192, an angle outside (0, 180), ``near`` not
+            below ``far``.
         gymnasium.error.DependencyNotInstalled: ``backend`` is "numba", which is not installed.
     """
 

@@ -143,15 +143,14 @@ class Scene:
     ambient: float = 0.3
 
     def __post_init__(self) -> None:
-        wanted = "a sequence of boxes"
-        boxes = tuple(_checks.instance("boxes", self.boxes, Iterable, wanted))
+        _checks.instance("boxes", self.boxes, Iterable, "a sequence of boxes")
+        boxes = tuple(self.boxes)
         for index, box in enumerate(boxes):
             _checks.instance(f"boxes[{index}]", box, Box, "a Box")
-        wanted = "a dict of textures"
-        pictures = _checks.instance("textures", self.textures, Mapping, wanted)
+        _checks.instance("textures", self.textures, Mapping, "a dict of textures")
         textures = {
             name: each if isinstance(each, Texture) else Texture(each)
-            for name, each in pictures.items()
+            for name, each in self.textures.items()
         }
         for index, box in enumerate(boxes):
             _known(f"boxes[{index}].texture", box.texture, textures)

@@ -162,15 +162,14 @@ def make_controller(
     Raises:
         ValueError: an argument is wrong, or has no part in this control.
     """
+    walk = DEFAULT_GAIT if gait is None else gait
     if _checks.one_of("control", control, CONTROLS) == "latent":
-        return LatentControl(
-            DEFAULT_GAIT if gait is None else gait, as_low_level(low_level, latent_size)
-        )
+        return LatentControl(walk, as_low_level(low_level, latent_size))
     for name, value in (("low_level", low_level), ("latent_size", latent_size)):
         if value is not None:
             raise _checks.refuse(name, f'None unless control is "latent", it is "{control}"', value)
     if control == "pmtg":
-        return GaitControl(DEFAULT_GAIT if gait is None else gait)
+        return GaitControl(walk)
     if gait is not None:
         raise _checks.refuse("gait", 'None with the control "motors"', gait)
     return MotorControl()

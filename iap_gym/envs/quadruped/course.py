@@ -49,7 +49,7 @@ class Course:
         start_y: the robot starts at y uniform in +- this, m.
         start_yaw: and turned by an angle uniform in +- this, rad.
         turn_scatter: the surrogate ("kinematic") turns exp(s) times as fast, s uniform in +- this.
-        turn_drift: and by a rate uniform in +- this as well, rad/s.
+        turn_drift: and by a rate uniform in +- this as well, rad/s. Physics reads neither.
         textures: "plain" colours that are always the same, or patterns "checker", "noise" or
             "mixed", drawn anew for each layout.
 
@@ -112,7 +112,7 @@ class Course:
             _checks.real("gap_range", self.gap_range, 0.0, free)
         jitter = _checks.real("spacing_jitter", self.spacing_jitter, 0.0, 100.0)
         thickness, room = self.wall_thickness, self.spacing - 2 * jitter
-        if room < thickness:
+        if self.spacing < 2 * jitter + thickness:
             most = max((self.spacing - thickness) / 2, 0.0)
             raise self._misfit(
                 spacing=f"a number >= {2 * jitter + thickness:g}, 2 spacing_jitter + "
@@ -131,9 +131,8 @@ class Course:
             least = self._last_wall + jitter + _NOSE
             if length < least:
                 names = ("num_walls", "spacing", "first_wall", "spacing_jitter")
-                limits = dict.fromkeys(
-                    names, f"walls that end before length - 0.5 = {length - _NOSE:g}"
-                )
+                wanted = f"walls that end before length - {_NOSE:g} = {length - _NOSE:g}"
+                limits = dict.fromkeys(names, wanted)
                 raise self._misfit(length=f"a number >= {least:g}, beyond the last wall", **limits)
         _checks.real("start_y", self.start_y, 0.0, self.platform_width / 2)
         _checks.real("start_yaw", self.start_yaw, 0.0, np.pi)

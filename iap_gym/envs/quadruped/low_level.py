@@ -123,7 +123,8 @@ class LowLevel:
 
         Raises:
             FileNotFoundError: there is no file.
-            ValueError: it is no path, a folder, damaged, no low level, or of another version or latent size.
+            ValueError: it is no path, a folder, damaged, no low level, or of another version or
+                latent size.
         """
         _checks.instance("path", path, str | os.PathLike, "a path")  # type: ignore[arg-type]
         content = _read(Path(path))

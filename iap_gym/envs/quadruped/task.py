@@ -25,7 +25,7 @@ class Task(Protocol):
 
     @property
     def spaces(self) -> Mapping[str, spaces.Space[Any]]:
-        """Entries of the observation beside camera and proprioception, by other names than theirs."""
+        """Entries of the observation beside camera and proprioception, under names of their own."""
         ...
 
     @property
@@ -49,7 +49,7 @@ class Task(Protocol):
         ...
 
     def info(self, pose: Pose) -> dict[str, Any]:
-        """Return what else is worth telling, by other names than those of the robot's info."""
+        """Return what else is worth telling, under names that the robot's info has not."""
         ...
 
 

@@ -80,9 +80,10 @@ class Apartment:
         _checks.real("door_height", self.door_height, ROBOT_HEIGHT, 10.0)
         _checks.real("wall_height", self.wall_height, ROBOT_HEIGHT + _LINTEL, 20.0)
         if self.wall_height < self.door_height + _LINTEL:
+            low, high = self.door_height + _LINTEL, self.wall_height - _LINTEL
             limits = {
-                "wall_height": f"a number >= {self.door_height + _LINTEL:g}, door_height + {_LINTEL:g}",
-                "door_height": f"a number <= {self.wall_height - _LINTEL:g}, wall_height - {_LINTEL:g}",
+                "wall_height": f"a number >= {low:g}, door_height + {_LINTEL:g}",
+                "door_height": f"a number <= {high:g}, wall_height - {_LINTEL:g}",
             }
             raise misfit(self, limits)
         _checks.boolean("textures", self.textures)
@@ -118,7 +119,8 @@ class Apartment:
         """Draw the rooms, then the furniture, then the looks.
 
         Raises:
-            ValueError: ``rng`` is no generator; the number of rooms that was drawn does not fit the size.
+            ValueError: ``rng`` is no generator, or the number of rooms that was drawn does not fit
+                the size.
         """
         _checks.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
         few, many = self.rooms  # pyright: ignore[reportGeneralTypeIssues]
