@@ -19,6 +19,8 @@ INFO = frozenset(
 )  # that is the robot's
 ROBOTS = ("proprio", "camera", "depth")  # entries of the observation that are the robot's
 
+_NUMBERS = (float, int, np.floating, np.integer)
+
 
 class Task(Protocol):
     """Where the robot is put, what it is paid for and when an episode ends."""
@@ -107,7 +109,7 @@ def observed(task: Task, pose: Pose) -> dict[str, NDArray[Any]]:
     if not isinstance(entries, dict) or entries.keys() != task.spaces.keys():
         wanted = f"to return a dict with the keys {list(task.spaces)}"
         raise _checks.refuse("task.observe", wanted, entries)
-    return cast("dict[str, NDArray[Any]]", entries)
+    return entries
 
 
 def told(task: Task, pose: Pose) -> dict[str, Any]:
@@ -117,10 +119,10 @@ def told(task: Task, pose: Pose) -> dict[str, Any]:
         ValueError: it is no dict, or has one of the names of the robot's info.
     """
     entries: Any = task.info(pose)
-    if not isinstance(entries, dict) or not INFO.isdisjoint(cast("dict[str, Any]", entries)):
+    if not isinstance(entries, dict) or not INFO.isdisjoint(entries):
         wanted = f"to return a dict without the robot's keys {sorted(INFO)}"
         raise _checks.refuse("task.info", wanted, entries)
-    return cast("dict[str, Any]", entries)
+    return entries
 
 
 def outcome(came: Any) -> tuple[float, str | None]:
@@ -129,9 +131,11 @@ def outcome(came: Any) -> tuple[float, str | None]:
     Raises:
         ValueError: it is not.
     """
-    if isinstance(came, tuple) and len(cast("tuple[Any, ...]", came)) == 2:
-        reward, end = cast("tuple[Any, Any]", came)
-        known = isinstance(reward, float | int | np.floating | np.integer)
-        if known and math.isfinite(reward) and (end is None or isinstance(end, str)):
+    # At every control step: names and casts would cost more than what they check.
+    if isinstance(came, tuple) and len(came) == 2:
+        reward: Any = came[0]
+        end: Any = came[1]
+        ended = end is None or isinstance(end, str)
+        if ended and isinstance(reward, _NUMBERS) and math.isfinite(reward):
             return float(reward), end
     raise _checks.refuse("task.advance", "to return (finite reward, end or None)", came)
