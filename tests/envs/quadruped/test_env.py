@@ -384,7 +384,7 @@ def test_low_level_that_does_not_fit_is_named(make, tmp_path):
     LowLevel(3).save(path)
     with pytest.raises(ValueError, match="latent_size"):
         make(control="latent", low_level=str(path), latent_size=2)
-    with pytest.raises(ValueError, match="low_level: expected .* size 2, got latent_size 3$"):
+    with pytest.raises(ValueError, match="low_level: expected .*size 2, got latent_size 3$"):
         make(control="latent", low_level=LowLevel(3), latent_size=2)
     with pytest.raises(ValueError, match="low_level: expected .* latent_size 1"):
         make(control="latent").set_low_level(LowLevel(3))
