@@ -330,6 +330,12 @@ def test_bad_arguments(settings, message):
         made(**settings)
 
 
+def test_a_mesh_is_refused_to_the_tiny_renderer(tmp_path):
+    write_gibson(tmp_path)
+    with pytest.raises(ValueError, match='renderer: expected "raycast" in a scene of a mesh'):
+        QuadrupedNavigationEnv(str(tmp_path), renderer="tiny")
+
+
 def test_distances_that_a_scene_does_not_have():
     env = made(goal_distance=[40.0, 50.0])
     with pytest.raises(ValueError, match="goal_distance: expected distances that the scene has"):
