@@ -18,6 +18,15 @@ Shape = tuple[int | str | EllipsisType, ...]
 _LONGEST = 200  # characters of what came that an error repeats
 
 
+class Words(str):
+    """What came, said in words: unlike a string that came, an error shows it without quotes."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
 def refuse(name: str, wanted: str, got: object) -> ValueError:
     """Build the one form that our errors about arguments have."""
     return ValueError(f"{name}: expected {wanted}, got {got!r}")
@@ -121,19 +130,20 @@ def integers(name: str, value: Any, minimum: int = 0) -> tuple[int, ...]:
     return tuple(integer(f"{name}[{i}]", each, minimum) for i, each in enumerate(elements))
 
 
-def pair(name: str, value: Any, minimum: int = 1) -> tuple[int, int]:
+def pair(name: str, value: Any, minimum: int = 1, maximum: int | None = None) -> tuple[int, int]:
     """Return one integer, or a sequence of two (a list from JSON too), as a pair (row, column).
 
     Raises:
-        ValueError: anything else, or a number below ``minimum``.
+        ValueError: anything else, or a number outside ``[minimum, maximum]``.
     """
     if isinstance(value, Sequence) and not isinstance(value, str):
         numbers = cast("Sequence[Any]", value)
         if len(numbers) != 2:
             raise refuse(name, "one integer or two (row, column)", numbers)
         first, second = numbers
-        return integer(f"{name}[0]", first, minimum), integer(f"{name}[1]", second, minimum)
-    number = integer(name, value, minimum)
+        row = integer(f"{name}[0]", first, minimum, maximum)
+        return row, integer(f"{name}[1]", second, minimum, maximum)
+    number = integer(name, value, minimum, maximum)
     return number, number
 
 

@@ -49,6 +49,14 @@ from iap_gym._optional import require
             lambda: _checks.pair("patch_size", [1, 2, 3]),
             r"patch_size: expected one integer or two \(row, column\), got \[1, 2, 3\]",
         ),
+        (
+            lambda: _checks.pair("size", [2, 9], 1, 8),
+            r"size\[1\]: expected an integer in \[1, 8\], got 9",
+        ),
+        (
+            lambda: _checks.pair("size", 9, 1, 8),
+            r"size: expected an integer in \[1, 8\], got 9",
+        ),
         (lambda: _checks.boolean("bias", 1), "bias: expected True or False, got 1"),
         (
             lambda: _checks.integers("widths", [8, 0], 1),
@@ -64,6 +72,12 @@ from iap_gym._optional import require
 def test_message(call, message):
     with pytest.raises(ValueError, match=f"^{message}$"):
         call()
+
+
+def test_words_about_what_came_have_no_quotes():
+    said, came = _checks.Words("float64 (1, 3)"), "float64 (1, 3)"
+    assert str(_checks.refuse("x", "bytes", said)) == "x: expected bytes, got float64 (1, 3)"
+    assert str(_checks.refuse("x", "bytes", came)) == "x: expected bytes, got 'float64 (1, 3)'"
 
 
 LETTERED = r"finite numbers of shape \(n, 3\)"

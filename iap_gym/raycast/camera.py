@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from iap_gym import _checks
 from iap_gym.raycast.geometry import LARGEST, Matrix, is_rotation
 
+LARGEST_SIDE = 8192  # pixels of a picture's width or height
 MESH, NOTHING, GROUND = -3, -2, -1  # ids
 
 
@@ -49,8 +50,8 @@ class Camera:
     """A picture's size, the angle it spans and the distances that are seen.
 
     Attributes:
-        width: pixels.
-        height: pixels.
+        width: pixels, at most ``LARGEST_SIDE``.
+        height: likewise.
         fov: vertical field of view, degrees in (0, 180).
         near: m along the optical axis, above 0; what is nearer is not seen.
         far: likewise; what is farther is not seen.
@@ -67,8 +68,8 @@ class Camera:
 
     def __post_init__(self) -> None:
         set_to = object.__setattr__
-        set_to(self, "width", _checks.integer("width", self.width, 1))
-        set_to(self, "height", _checks.integer("height", self.height, 1))
+        set_to(self, "width", _checks.integer("width", self.width, 1, LARGEST_SIDE))
+        set_to(self, "height", _checks.integer("height", self.height, 1, LARGEST_SIDE))
         fov = _checks.real("fov", self.fov, 0, exclusive=True)
         if fov >= 180:
             raise _checks.refuse("fov", "an angle below 180 degrees", self.fov)
@@ -108,13 +109,8 @@ def as_pose(position: ArrayLike, rotation: ArrayLike) -> tuple[NDArray[np.float6
 
 
 def _floats(name: str, value: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.float64]:
-    try:
-        array = np.array(value, np.float64, order="C")  # a copy can be written, as kernels expect
-    except (TypeError, ValueError):
-        raise _checks.refuse(name, f"numbers {shape}", value) from None
-    if array.shape != shape:
-        raise _checks.refuse(name, f"numbers {shape}", array.tolist())
-    return array
+    numbers = _checks.array(name, value, shape, finite=False)
+    return np.array(numbers, order="C")  # a copy can be written, as kernels expect
 
 
 def pose_error(position: NDArray[np.float64], rotation: Matrix) -> ValueError:

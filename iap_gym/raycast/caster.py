@@ -37,7 +37,7 @@ class RayCaster:
 
     Args:
         scene: what is to be seen.
-        width: of the picture, pixels.
+        width: of the picture, pixels, at most 8192.
         height: likewise.
         fov: vertical field of view, degrees in (0, 180).
         near: m along the optical axis, above 0; what is nearer is not seen.
@@ -46,7 +46,8 @@ class RayCaster:
             see the same, up to rounding.
 
     Raises:
-        ValueError: no scene, a size below 1, an angle outside (0, 180), ``near`` not below ``far``.
+        ValueError: no scene, a size outside 1 to 8192, an angle outside (0, 180), ``near`` not
+            below ``far``.
         gymnasium.error.DependencyNotInstalled: ``backend`` is "numba", which is not installed.
     """
 

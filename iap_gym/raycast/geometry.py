@@ -59,19 +59,36 @@ def look_at(position: ArrayLike, target: ArrayLike, up: ArrayLike = (0.0, 0.0, 1
         float64 (3, 3): its columns are forward, left and up.
 
     Raises:
-        ValueError: the target is where the camera is, or ``up`` is along the view.
+        ValueError: another shape, or numbers that are not finite or above 1e9; the target is where
+            the camera is, or ``up`` is along the view.
     """
-    forward = np.asarray(target, np.float64) - np.asarray(position, np.float64)
+    eye, aim, upward = (
+        as_point(name, value)
+        for name, value in (("position", position), ("target", target), ("up", up))
+    )
+    forward = aim - eye
     distance = np.linalg.norm(forward)
-    if not 0 < distance < math.inf:
-        raise _checks.refuse("target", f"a point other than the position {position}", target)
+    if distance == 0:
+        raise _checks.refuse("target", f"a point other than the position {eye.tolist()}", target)
     forward /= distance
-    left = np.cross(np.asarray(up, np.float64), forward)
+    left = np.cross(upward, forward)
     length = np.linalg.norm(left)
-    if not 1e-9 < length < math.inf:
+    if length <= 1e-9:
         raise _checks.refuse("up", f"a direction other than the view {forward.tolist()}", up)
     left /= length
     return np.stack([forward, left, np.cross(forward, left)], axis=1)
+
+
+def as_point(name: str, value: Any) -> Matrix:
+    """Return a point or a direction as float64 (3,).
+
+    Raises:
+        ValueError: another shape, or a number that is not finite or above ``LARGEST``.
+    """
+    point = _checks.array(name, value, (3,))
+    if np.abs(point).max() > LARGEST:
+        raise _checks.refuse(name, f"finite numbers of at most {LARGEST:g}", value)
+    return point
 
 
 def is_rotation(matrix: Matrix) -> bool:
@@ -89,9 +106,9 @@ def as_rotation(name: str, value: Any) -> Matrix:
         ValueError: it is none.
     """
     try:
-        matrix = np.asarray(value, np.float64)
-    except (TypeError, ValueError):
+        matrix = _checks.array(name, value, (3, 3))
+    except ValueError:
         raise _checks.refuse(name, "a rotation (3, 3)", value) from None
-    if matrix.shape != (3, 3) or not is_rotation(matrix):
+    if not is_rotation(matrix):
         raise _checks.refuse(name, "a rotation (3, 3)", value)
     return matrix

@@ -179,7 +179,7 @@ def _indices(name: str, value: ArrayLike, shape: tuple[int, ...], count: int) ->
         n in (-1, m) for n, m in zip(shape, array.shape, strict=True)
     )
     if not fits or not array.size or not np.issubdtype(array.dtype, np.integer):
-        raise _checks.refuse(name, wanted, f"{array.dtype} {array.shape}")
+        raise _checks.refuse(name, wanted, _checks.Words(f"{array.dtype} {array.shape}"))
     low, high = int(array.min()), int(array.max())
     if low < 0 or high >= count:
         raise _checks.refuse(name, f"integers from 0 to {count - 1}", low if low < 0 else high)
@@ -189,5 +189,7 @@ def _indices(name: str, value: ArrayLike, shape: tuple[int, ...], count: int) ->
 def _colors(name: str, value: ArrayLike, rows: int) -> Pixels:
     array = np.asarray(value)
     if array.dtype != np.uint8 or array.shape != (rows, 3):
-        raise _checks.refuse(name, f"uint8 ({rows}, 3)", f"{array.dtype} {array.shape}")
+        raise _checks.refuse(
+            name, f"uint8 ({rows}, 3)", _checks.Words(f"{array.dtype} {array.shape}")
+        )
     return np.ascontiguousarray(array)

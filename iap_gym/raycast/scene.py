@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import Any, TypeAlias, cast
 
 import numpy as np
@@ -73,11 +74,13 @@ class Box:
         object.__setattr__(self, "center", vector("center", self.center))
         object.__setattr__(self, "half_extents", half_extents)
         rotation = self.rotation
-        if isinstance(rotation, (np.ndarray, Sequence)):
+        if isinstance(rotation, Real):
+            rotation = _checks.real("rotation", rotation)
+        elif isinstance(rotation, (np.ndarray, Sequence)):
             matrix = as_rotation("rotation", rotation)
             rotation = tuple(tuple(row) for row in matrix.tolist())
         else:
-            rotation = _checks.real("rotation", rotation)
+            raise _checks.refuse("rotation", "an angle, or a rotation (3, 3)", rotation)
         object.__setattr__(self, "rotation", rotation)
         object.__setattr__(self, "texture", surface("texture", self.texture))
 
@@ -140,9 +143,11 @@ class Scene:
     ambient: float = 0.3
 
     def __post_init__(self) -> None:
+        _checks.instance("boxes", self.boxes, Iterable, "a sequence of boxes")
         boxes = tuple(self.boxes)
         for index, box in enumerate(boxes):
             _checks.instance(f"boxes[{index}]", box, Box, "a Box")
+        _checks.instance("textures", self.textures, Mapping, "a dict of textures")
         textures = {
             name: each if isinstance(each, Texture) else Texture(each)
             for name, each in self.textures.items()
@@ -234,10 +239,10 @@ def checked_picture(name: str, value: Any) -> Pixels:
     """
     wanted = "uint8 (h, w, 3) with at least one pixel"
     if not isinstance(value, np.ndarray):
-        raise _checks.refuse(name, wanted, type(value).__name__)
+        raise _checks.refuse(name, wanted, value)
     picture = cast("NDArray[Any]", value)
     if picture.dtype != np.uint8 or picture.ndim != 3 or picture.shape[2] != 3 or not picture.size:
-        raise _checks.refuse(name, wanted, f"{picture.dtype} {picture.shape}")
+        raise _checks.refuse(name, wanted, _checks.Words(f"{picture.dtype} {picture.shape}"))
     return picture
 
 

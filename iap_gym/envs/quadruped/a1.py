@@ -14,6 +14,7 @@ from types import ModuleType
 import numpy as np
 from numpy.typing import NDArray
 
+from iap_gym import _checks
 from iap_gym._optional import require
 
 NO_WHEELS = (3, 12)  # the first Python without wheels of PyBullet
@@ -72,12 +73,14 @@ def urdf_path(path: str | os.PathLike[str] | None = None) -> str:
         path: of another URDF with the same joint names; None for that of pybullet_data.
 
     Raises:
+        ValueError: it is no path.
         FileNotFoundError: there is no such file; names it.
         gymnasium.error.DependencyNotInstalled: ``path`` is None and pybullet_data is absent.
     """
     if path is None:
         data = require_bullet("pybullet_data")
         path = Path(data.getDataPath()) / "a1" / "a1.urdf"
+    _checks.instance("urdf", path, str | os.PathLike, "a path")  # type: ignore[arg-type]
     if not Path(path).is_file():
         raise FileNotFoundError(f"urdf: there is no file {os.fspath(path)}")
     return os.fspath(path)

@@ -20,6 +20,7 @@ Array = NDArray[np.float64]
 Gait = str | Mapping[str, Any] | GaitParameters
 Weights = str | os.PathLike[str] | LowLevel
 
+DEFAULT_GAIT = "trot"
 CONTROLS = ("pmtg", "motors", "latent")
 # Of an action of 1: abduction, hip and knee from the neutral pose, rad; inside their limits.
 MOTOR_RANGE = (0.4, 0.75, 0.65)
@@ -147,21 +148,28 @@ def fitting(low_level: LowLevel, latent_size: int | None) -> LowLevel:
     """
     if latent_size is not None and low_level.latent_size != latent_size:
         wanted = f"a low level with latent_size {latent_size}"
-        raise _checks.refuse("low_level", wanted, f"latent_size {low_level.latent_size}")
+        raise _checks.refuse(
+            "low_level", wanted, _checks.Words(f"latent_size {low_level.latent_size}")
+        )
     return low_level
 
 
 def make_controller(
-    control: str, gait: Gait, low_level: Weights | None, latent_size: int | None
+    control: str, gait: Gait | None, low_level: Weights | None, latent_size: int | None
 ) -> Controller:
     """Return the controller that one of ``CONTROLS`` names.
 
     Raises:
         ValueError: an argument is wrong, or has no part in this control.
     """
+    walk = DEFAULT_GAIT if gait is None else gait
     if _checks.one_of("control", control, CONTROLS) == "latent":
-        return LatentControl(gait, as_low_level(low_level, latent_size))
+        return LatentControl(walk, as_low_level(low_level, latent_size))
     for name, value in (("low_level", low_level), ("latent_size", latent_size)):
         if value is not None:
             raise _checks.refuse(name, f'None unless control is "latent", it is "{control}"', value)
-    return MotorControl() if control == "motors" else GaitControl(gait)
+    if control == "pmtg":
+        return GaitControl(walk)
+    if gait is not None:
+        raise _checks.refuse("gait", 'None with the control "motors"', gait)
+    return MotorControl()

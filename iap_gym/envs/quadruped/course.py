@@ -12,6 +12,7 @@ import numpy as np
 
 from iap_gym import _checks
 from iap_gym.envs.quadruped.looks import PATTERNS, Looks, sample_looks
+from iap_gym.envs.quadruped.settings import misfit
 from iap_gym.raycast import Box, Ground, Scene
 
 Point = tuple[float, float]
@@ -48,7 +49,7 @@ class Course:
         start_y: the robot starts at y uniform in +- this, m.
         start_yaw: and turned by an angle uniform in +- this, rad.
         turn_scatter: the surrogate ("kinematic") turns exp(s) times as fast, s uniform in +- this.
-        turn_drift: and by a rate uniform in +- this as well, rad/s.
+        turn_drift: and by a rate uniform in +- this as well, rad/s. Physics reads neither.
         textures: "plain" colours that are always the same, or patterns "checker", "noise" or
             "mixed", drawn anew for each layout.
 
@@ -98,15 +99,41 @@ class Course:
         widest = self.platform_width
         _checks.real("gap_jitter", self.gap_jitter, 0.0, (widest - _NARROWEST_GAP) / 2)
         narrowest = _NARROWEST_GAP + self.gap_jitter
-        _checks.real("gap", self.gap, narrowest, widest - self.gap_jitter)
+        gap = _checks.real("gap", self.gap)
+        if not narrowest <= gap <= widest - self.gap_jitter:
+            room = min(gap - _NARROWEST_GAP, widest - gap)
+            raise self._misfit(
+                gap=f"a finite number in [{narrowest:g}, {widest - self.gap_jitter:g}]",
+                gap_jitter=f"a number in [0, {room:g}], as the gap is {gap:g} m",
+                platform_width=f"a number >= {gap + self.gap_jitter:g}, the widest gap",
+            )
         free = (self.platform_width - self.gap - self.gap_jitter) / 2
         if self.gap_range is not None:
             _checks.real("gap_range", self.gap_range, 0.0, free)
-        _checks.real("spacing_jitter", self.spacing_jitter, 0.0)
-        _checks.real("spacing", self.spacing, 2 * self.spacing_jitter + self.wall_thickness)
-        _checks.real("first_wall", self.first_wall, _NOSE + self.spacing_jitter)
+        jitter = _checks.real("spacing_jitter", self.spacing_jitter, 0.0, 100.0)
+        thickness, room = self.wall_thickness, self.spacing - 2 * jitter
+        if self.spacing < 2 * jitter + thickness:
+            most = max((self.spacing - thickness) / 2, 0.0)
+            raise self._misfit(
+                spacing=f"a number >= {2 * jitter + thickness:g}, 2 spacing_jitter + "
+                "wall_thickness",
+                spacing_jitter=f"a number in [0, {most:g}], (spacing - wall_thickness) / 2",
+                wall_thickness=f"a number in (0, {max(room, 0.0):g}], spacing - 2 spacing_jitter",
+            )
+        if self.first_wall < _NOSE + jitter:
+            raise self._misfit(
+                first_wall=f"a number >= {_NOSE + jitter:g}, {_NOSE:g} + spacing_jitter",
+                spacing_jitter=f"a number in [0, {max(self.first_wall - _NOSE, 0.0):g}], "
+                f"first_wall - {_NOSE:g}",
+            )
         if self.length is not None:
-            _checks.real("length", self.length, self._last_wall + self.spacing_jitter + _NOSE)
+            length = _checks.real("length", self.length)
+            least = self._last_wall + jitter + _NOSE
+            if length < least:
+                names = ("num_walls", "spacing", "first_wall", "spacing_jitter")
+                wanted = f"walls that end before length - {_NOSE:g} = {length - _NOSE:g}"
+                limits = dict.fromkeys(names, wanted)
+                raise self._misfit(length=f"a number >= {least:g}, beyond the last wall", **limits)
         _checks.real("start_y", self.start_y, 0.0, self.platform_width / 2)
         _checks.real("start_yaw", self.start_yaw, 0.0, np.pi)
         _checks.real("turn_scatter", self.turn_scatter, 0.0, 1.0)
@@ -147,13 +174,18 @@ class Course:
         if isinstance(spec, str):
             return cls.preset(spec)
         if not isinstance(spec, Mapping):
-            raise _checks.refuse("course", "a preset's name or a dict of settings", spec)
+            raise _checks.refuse(
+                "course", "a preset's name, a dict of settings, a Course or None", spec
+            )
         settings = {str(name): value for name, value in spec.items()}
         return cls.preset(settings.pop("preset", "medium"), **settings)
 
     def to_dict(self) -> dict[str, Any]:
         """Return all settings, of JSON types; ``from_spec`` takes them back."""
         return dataclasses.asdict(self)
+
+    def _misfit(self, **limits: str) -> ValueError:
+        return misfit(self, limits, self.PRESETS.values())
 
     @property
     def _last_wall(self) -> float:
@@ -164,7 +196,11 @@ class Course:
 
         Every setting reads the same numbers of ``rng``, so that courses that differ in one setting
         are comparable layout by layout.
+
+        Raises:
+            ValueError: ``rng`` is no generator.
         """
+        _checks.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
         draws = 2.0 * rng.random((self.num_walls, _DRAWS)) - 1.0
         looks = sample_looks(self.textures, rng)
         start = 2.0 * rng.random(2) - 1.0

@@ -26,12 +26,13 @@ from iap_gym.envs.quadruped.drawing import Painter
 from iap_gym.envs.quadruped.low_level import LowLevel
 from iap_gym.envs.quadruped.mover import Mover, Place, Pose, make_mover
 from iap_gym.envs.quadruped.observation import Camera, Senses
-from iap_gym.envs.quadruped.task import Task
+from iap_gym.envs.quadruped.task import Task, checked_task, observed, outcome, started, told
 
 Observation = dict[str, NDArray[Any]]
 
 EPISODE_STEPS = 1000  # control steps, 10 s
 DURATION_RANGE = (10, 25)  # control steps of one latent command
+LARGEST_PICTURE = 4096  # pixels of a side of what ``render`` returns, drawn twice as fine
 LARGEST_TILT = 0.8  # rad of roll or pitch; beyond it the robot has fallen
 LOWEST_TRUNK = 0.12  # m of the trunk's origin above the floor; below it the robot has fallen
 
@@ -81,7 +82,7 @@ class QuadrupedEnv(gymnasium.Env[Any, NDArray[np.float32]]):
     `position` (3,) m; `yaw` rad; `speed` m/s, horizontal, over this step; `collisions`, control
     steps so far in this episode in which a wall was touched, or anything by a part above the lower
     legs; `control_steps` of this step; `success`; `end`, in the last step of an episode, why it
-    ended ("fall", "time" or one of the task's); and the task's own.
+    ended ("fall", "time" or one of the task's); and the task's own, by other names.
 
     Attributes:
         task: what is to be done.
@@ -91,25 +92,27 @@ class QuadrupedEnv(gymnasium.Env[Any, NDArray[np.float32]]):
             again: for films, which `render` within a step of "latent".
 
     Args:
-        task: what is to be done.
+        task: what is to be done: an object with what `Task` has.
         control: "pmtg", "motors" or "latent".
-        gait: of "pmtg" and "latent": "trot", "walk", or a dict of `GaitParameters`.
+        gait: of "pmtg" and "latent": "trot", "walk", a dict of `GaitParameters`, or one; None is
+            "trot", as which the surrogate always walks.
         low_level: of "latent": a `LowLevel`, the path of its file, or None for one that turns by
             0.3 times the first latent number.
         latent_size: of "latent"; None is the low level's own, or 1.
-        duration_range: of "latent": fewest and most control steps of a command.
+        duration_range: of "latent": fewest and most control steps of a command; None is (10, 25).
         camera: whether the observation has a picture; without one nothing is rendered.
-        camera_size: (H, W) pixels, or one number for both.
+        camera_size: (H, W) pixels, at most 8192, or one number for both.
         camera_every: a picture is rendered when so many control steps have passed since the last
             one, which is given again until then.
         camera_fov: vertical field of view, degrees.
-        renderer: of the camera: "raycast", or "tiny" for PyBullet's TinyRenderer, to compare with.
+        renderer: of the camera: "raycast", or "tiny" for PyBullet's TinyRenderer, to compare with,
+            in scenes of plain colours.
         episode_steps: control steps until truncation. `max_episode_steps` of `gymnasium.make`
             counts calls of `step`; raise both for longer episodes.
         physics: "bullet", or for "latent" "kinematic", a surrogate without dynamics.
         simulation: arguments of `Simulation`: `time_step`, `action_repeat`, `kp` and so on.
         render_mode: "rgb_array" for `render`.
-        render_size: (height, width) of `render`, pixels.
+        render_size: (height, width) of `render`, 32 to 4096 pixels.
         image_key: "camera", or "depth" of `depth_range`.
         depth_range: (low, high) m that are 0 and 1 in a depth picture.
 
@@ -125,10 +128,10 @@ class QuadrupedEnv(gymnasium.Env[Any, NDArray[np.float32]]):
         task: Task,
         *,
         control: str = "pmtg",
-        gait: Gait = "trot",
+        gait: Gait | None = None,
         low_level: Weights | None = None,
         latent_size: int | None = None,
-        duration_range: Sequence[int] = DURATION_RANGE,
+        duration_range: Sequence[int] | None = None,
         camera: bool = True,
         camera_size: int | Sequence[int] = (32, 32),
         camera_every: int = 1,
@@ -142,7 +145,11 @@ class QuadrupedEnv(gymnasium.Env[Any, NDArray[np.float32]]):
         image_key: str = "camera",
         depth_range: Sequence[float] = observation.DEPTH_RANGE,
     ) -> None:
-        self.task = task
+        self.task = checked_task(task)
+        self._control: str = _checks.one_of("control", control, CONTROLS)
+        if duration_range is not None and control != "latent":
+            wanted = f'None unless control is "latent", it is "{control}"'
+            raise _checks.refuse("duration_range", wanted, duration_range)
         self._durations = _duration_range(duration_range)
         eye = Camera(image_key, camera_size, camera_fov, renderer, depth_range)
         self._senses = Senses(
@@ -151,9 +158,9 @@ class QuadrupedEnv(gymnasium.Env[Any, NDArray[np.float32]]):
         self._episode_steps = _checks.integer("episode_steps", episode_steps, 1)
         self.render_mode = _checks.one_of("render_mode", render_mode, ("rgb_array", None))
         self._painter = Painter(
-            _checks.pair("render_size", render_size, 32), eye.size if camera else None
+            _checks.pair("render_size", render_size, 32, LARGEST_PICTURE),
+            eye.size if camera else None,
         )
-        self._control: str = _checks.one_of("control", control, CONTROLS)
         self.mover: Mover = make_mover(physics, control, gait, low_level, latent_size, simulation)
 
         held = int(control == "latent")
@@ -186,10 +193,11 @@ class QuadrupedEnv(gymnasium.Env[Any, NDArray[np.float32]]):
         Raises:
             gymnasium.error.ClosedEnvironmentError: after ``close``.
             RuntimeError: this is a fork of a process that simulates.
+            ValueError: the task or the renderer does not fit.
         """
         self._check_open("reset")
         super().reset(seed=seed)
-        self.place = self.task.start(self.np_random)
+        self.place = started(self.task, self.np_random)
         self.mover.reset(self.place)
         self._pose = pose = self.mover.pose()
         self._steps = self._collisions = 0
@@ -207,7 +215,7 @@ class QuadrupedEnv(gymnasium.Env[Any, NDArray[np.float32]]):
             Observation, reward, terminated, truncated and info.
 
         Raises:
-            ValueError: another shape, or a number that is not finite.
+            ValueError: another shape, or a number that is not finite; the task gives no reward.
             gymnasium.error.ResetNeeded: before the first reset or after the end of an episode.
             gymnasium.error.ClosedEnvironmentError: after ``close``.
             RuntimeError: this is a fork of a process that simulates.
@@ -229,7 +237,7 @@ class QuadrupedEnv(gymnasium.Env[Any, NDArray[np.float32]]):
             pose = mover.pose()
             self._path.append((float(pose.position[0]), float(pose.position[1]), pose.yaw))
             self._collisions += mover.collides()
-            reward, end = task.advance(pose, dt)
+            reward, end = outcome(task.advance(pose, dt))
             total += reward
             if end is None and self._fallen(pose):
                 end = "fall"
@@ -324,7 +332,7 @@ class QuadrupedEnv(gymnasium.Env[Any, NDArray[np.float32]]):
     def _observe(self, pose: Pose) -> Observation:
         return {
             **self._senses.observe(self.mover.proprioception()),
-            **self.task.observe(pose),
+            **observed(self.task, pose),
         }
 
     def _info(self, pose: Pose, taken: int, speed: float, end: str | None) -> dict[str, Any]:
@@ -335,7 +343,7 @@ class QuadrupedEnv(gymnasium.Env[Any, NDArray[np.float32]]):
             "collisions": self._collisions,
             "control_steps": taken,
             "success": end in self.task.successes,
-            **self.task.info(pose),
+            **told(self.task, pose),
         }
         if end is not None:
             info["end"] = end
@@ -343,6 +351,8 @@ class QuadrupedEnv(gymnasium.Env[Any, NDArray[np.float32]]):
 
 
 def _duration_range(value: Any) -> tuple[int, int]:
+    if value is None:
+        return DURATION_RANGE
     durations = _checks.integers("duration_range", value, 1)
     if len(durations) != 2 or durations[0] > durations[1]:
         raise _checks.refuse("duration_range", "two integers (fewest, most)", value)

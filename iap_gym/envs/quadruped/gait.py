@@ -131,6 +131,10 @@ def gait_parameters(parameters: str | GaitParameters | Mapping[str, Any]) -> Gai
         for name in changes:
             _checks.one_of("gait", name, names)
         return replace(base, **changes)
+    if not isinstance(parameters, str):
+        names = ", ".join(repr(name) for name in PRESETS)
+        wanted = f"one of {names}, a dict of GaitParameters, or a GaitParameters"
+        raise _checks.refuse("gait", wanted, parameters)
     return PRESETS[_checks.one_of("gait", parameters, PRESETS)]
 
 

@@ -123,8 +123,10 @@ class LowLevel:
 
         Raises:
             FileNotFoundError: there is no file.
-            ValueError: it is a folder, damaged, no low level, or of another version or latent size.
+            ValueError: it is no path, a folder, damaged, no low level, or of another version or
+                latent size.
         """
+        _checks.instance("path", path, str | os.PathLike, "a path")  # type: ignore[arg-type]
         content = _read(Path(path))
         try:
             low_level = cls(content["latent_size"].tolist())
@@ -133,7 +135,7 @@ class LowLevel:
         except ValueError as error:
             raise ValueError(f"low_level {path}: {error}") from None
         if latent_size not in (None, low_level.latent_size):
-            found = f"{low_level.latent_size} in {path}"
+            found = _checks.Words(f"{low_level.latent_size} in {path}")
             raise _checks.refuse("latent_size", f"{latent_size}, as what uses it", found)
         low_level.weight, low_level.bias = weight, bias
         return low_level

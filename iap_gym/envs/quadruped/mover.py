@@ -21,7 +21,7 @@ from iap_gym.envs.quadruped.control import (
 )
 from iap_gym.envs.quadruped.simulation import Simulation
 from iap_gym.envs.quadruped.view import View
-from iap_gym.envs.quadruped.world import World
+from iap_gym.envs.quadruped.world import World, vector
 from iap_gym.raycast import Scene
 
 Array = NDArray[np.float64]
@@ -64,6 +64,9 @@ class Place:
             held up by others.
         turn_factor: the surrogate turns so many times as fast.
         turn_drift: and so fast by itself, rad/s.
+
+    Raises:
+        ValueError: an attribute is none of this.
     """
 
     world: World
@@ -75,6 +78,17 @@ class Place:
     stumbles: bool = True
     turn_factor: float = 1.0
     turn_drift: float = 0.0
+
+    def __post_init__(self) -> None:
+        _checks.instance("world", self.world, World, "a World")
+        if not isinstance(self.scene, Scene | View):
+            raise _checks.refuse("scene", "a Scene or a View", self.scene)
+        vector("position", self.position)
+        for name in ("yaw", "floor_height", "turn_drift"):
+            _checks.real(name, getattr(self, name))
+        _checks.integer("num_floors", self.num_floors, 0, len(self.world.boxes))
+        _checks.boolean("stumbles", self.stumbles)
+        _checks.real("turn_factor", self.turn_factor, 0.0)
 
 
 class Mover(Protocol):
@@ -185,7 +199,7 @@ class LeggedMover:
 def make_mover(
     physics: str,
     control: str,
-    gait: Gait,
+    gait: Gait | None,
     low_level: Weights | None,
     latent_size: int | None,
     simulation: Mapping[str, Any] | None,
@@ -196,7 +210,8 @@ def make_mover(
         ValueError: one of them is wrong, or has no part in the others.
     """
     if _checks.one_of("physics", physics, PHYSICS) == "bullet":
-        settings = dict(_checks.instance("simulation", simulation or {}, Mapping, "a dict or None"))
+        given = {} if simulation is None else simulation
+        settings = dict(_checks.instance("simulation", given, Mapping, "a dict or None"))
         for name in settings:
             _checks.one_of("simulation", name, SIMULATION_SETTINGS)
         controller = make_controller(control, gait, low_level, latent_size)

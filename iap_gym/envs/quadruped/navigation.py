@@ -15,8 +15,15 @@ from iap_gym.envs.quadruped import a1
 from iap_gym.envs.quadruped.env import QuadrupedEnv
 from iap_gym.envs.quadruped.mover import Place, Pose
 from iap_gym.envs.quadruped.navigation_steering import indoor_low_level
+from iap_gym.envs.quadruped.observation import no_tiny
 from iap_gym.envs.quadruped.scenes.distance_field import DistanceField
-from iap_gym.envs.quadruped.scenes.indoor import IndoorScene, SceneSource, Spec, scene_source
+from iap_gym.envs.quadruped.scenes.indoor import (
+    Apartments,
+    IndoorScene,
+    SceneSource,
+    Spec,
+    scene_source,
+)
 
 Array = NDArray[np.float64]
 
@@ -224,9 +231,13 @@ class QuadrupedNavigationEnv(QuadrupedEnv):
         v_cap: float = V_CAP,
         **settings: Any,
     ) -> None:
-        task = NavigationTask(
-            scene_source(scene), goal_distance, goal_radius, different_rooms, start_yaw, v_cap
-        )
+        source = scene_source(scene)
+        if settings.get("renderer") == "tiny":
+            if not isinstance(source, Apartments):
+                raise no_tiny("a scene of a mesh")
+            if source.apartment.textures:
+                raise no_tiny("an apartment with textures")
+        task = NavigationTask(source, goal_distance, goal_radius, different_rooms, start_yaw, v_cap)
         settings = {"image_key": "depth", "depth_range": DEPTH_RANGE, **settings}
         if settings.get("control") == "latent":
             size = settings.get("latent_size")

@@ -16,6 +16,7 @@ from iap_gym.envs.quadruped.mover import Pose
 from iap_gym.envs.quadruped.tiny import TinyRenderer
 from iap_gym.envs.quadruped.view import View
 from iap_gym.raycast import RayCaster, Scene
+from iap_gym.raycast.camera import LARGEST_SIDE
 
 Array = NDArray[np.float64]
 
@@ -52,7 +53,7 @@ class Camera:
     Args:
         key: "camera" for colours, uint8 (H, W, 3), or "depth", float32 (H, W, 1) in [0, 1] of
             ``depth_range``.
-        size: H and W, or one number for both.
+        size: H and W, or one number for both, at most ``LARGEST_SIDE``.
         fov: vertical field of view, degrees.
         renderer: "raycast", or "tiny" for PyBullet's TinyRenderer.
         depth_range: depths (m) that are shown as 0 and 1; what is nearer or farther is clipped.
@@ -70,7 +71,7 @@ class Camera:
         depth_range: Sequence[float] = DEPTH_RANGE,
     ) -> None:
         self.key = _checks.one_of("image_key", key, tuple(KINDS))
-        self.size = _checks.pair("camera_size", size)
+        self.size = _checks.pair("camera_size", size, 1, LARGEST_SIDE)
         self._fov = _checks.real("camera_fov", fov, 1.0, 170.0)
         self._renderer = _checks.one_of("renderer", renderer, RENDERERS)
         self._low, self._high = _depth_range(depth_range)
@@ -86,9 +87,15 @@ class Camera:
         return spaces.Box(0.0, 1.0, (*self.size, 1), np.float32)
 
     def enter(self, scene: Scene | View) -> None:
-        """Look at a scene from now on."""
+        """Look at a scene from now on.
+
+        Raises:
+            ValueError: the renderer "tiny" cannot draw it.
+        """
         if scene is self._scene:
             return
+        if self._renderer == "tiny" and not (isinstance(scene, Scene) and not scene.textures):
+            raise no_tiny("a scene with textures or of a mesh")
         if isinstance(scene, Scene) and isinstance(self._scene, Scene):
             self._caster.scene = scene
         else:
@@ -116,6 +123,11 @@ class Camera:
         if isinstance(self._caster, TinyRenderer):
             self._caster.close()
         self._caster = self._scene = None
+
+
+def no_tiny(scene: str) -> ValueError:
+    """Return the error of the renderer "tiny" in a scene that it cannot draw."""
+    return _checks.refuse("renderer", f'"raycast" in {scene}', "tiny")
 
 
 class Senses:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from gymnasium import spaces
+from gymnasium.error import ResetNeeded
 from numpy.typing import NDArray
 
 from iap_gym import _checks
@@ -14,6 +15,7 @@ from iap_gym.envs.quadruped import a1
 from iap_gym.envs.quadruped.course import Course, Layout
 from iap_gym.envs.quadruped.env import QuadrupedEnv
 from iap_gym.envs.quadruped.mover import Place, Pose
+from iap_gym.envs.quadruped.observation import no_tiny
 from iap_gym.envs.quadruped.world import World
 
 V_CAP = 1.0  # m/s
@@ -122,10 +124,20 @@ class QuadrupedObstacleCourseEnv(QuadrupedEnv):
         v_cap: float = V_CAP,
         **settings: Any,
     ) -> None:
-        super().__init__(CourseTask(Course.from_spec(course), v_cap), **settings)
+        task = CourseTask(Course.from_spec(course), v_cap)
+        textures = task.course.textures
+        if settings.get("renderer") == "tiny" and textures != "plain":
+            raise no_tiny(f'a course with the textures "{textures}"')
+        super().__init__(task, **settings)
 
     @property
     def layout(self) -> Layout:
-        """Of this episode."""
+        """Of this episode.
+
+        Raises:
+            gymnasium.error.ResetNeeded: before the first reset.
+        """
         assert isinstance(self.task, CourseTask)
+        if self.place is None:
+            raise ResetNeeded("layout: call reset first, it is drawn there")
         return self.task.layout

@@ -21,6 +21,9 @@ from iap_gym.envs.quadruped.gait import (
 Array = NDArray[np.float64]
 
 ACTION_SIZE = 16
+FREQUENCY = (0.0, 4.0)  # Hz
+AMPLITUDE = (0.0, 0.5)  # rad
+HEIGHT = (-0.5, 0.5)  # rad
 GAIT_ACTIONS = ("frequency", "amplitude", "height", "turn")  # the first four; 12 residuals follow
 
 
@@ -46,17 +49,17 @@ class PMTGController:
     def __init__(
         self,
         parameters: str | GaitParameters | Mapping[str, Any] = "trot",
-        frequency: Sequence[float] = (0.0, 4.0),
-        amplitude: Sequence[float] = (0.0, 0.5),
-        height: Sequence[float] = (-0.5, 0.5),
+        frequency: Sequence[float] = FREQUENCY,
+        amplitude: Sequence[float] = AMPLITUDE,
+        height: Sequence[float] = HEIGHT,
         turn: float = 0.5,
         residual: float = 0.15,
     ) -> None:
         gait = gait_parameters(parameters)
         self.generator = TrajectoryGenerator(gait)
-        self._frequency = _Range.around("frequency", frequency, gait.frequency, 0.0)
-        self._amplitude = _Range.around("amplitude", amplitude, gait.amplitude, 0.0)
-        self._height = _Range.around("height", height, gait.height)
+        self._frequency = _Range.around("frequency", frequency, gait.frequency, FREQUENCY, 0.0)
+        self._amplitude = _Range.around("amplitude", amplitude, gait.amplitude, AMPLITUDE, 0.0)
+        self._height = _Range.around("height", height, gait.height, HEIGHT)
         # Beyond 1 a leg of one side would stride backward.
         self._turn = _checks.real("turn", turn, 0.0, 1.0)
         self._residual = _checks.real("residual", residual, 0.0)
@@ -106,8 +109,17 @@ class _Range(NamedTuple):
     high: float
 
     @classmethod
-    def around(cls, name: str, ends: Any, middle: float, lowest: float = -math.inf) -> _Range:
+    def around(
+        cls,
+        name: str,
+        ends: Any,
+        middle: float,
+        usual: tuple[float, float],
+        lowest: float = -math.inf,
+    ) -> _Range:
         low, high = _checks.array(name, ends, (2,)).tolist()
+        if (low, high) == usual:  # what does not fit is the gait
+            _checks.real(name, middle, low, high)
         if not lowest <= low <= middle <= high:
             raise _checks.refuse(name, f"a range (low, high) around the gait's {middle:g}", ends)
         return cls(low, middle, high)

@@ -114,7 +114,7 @@ class Simulation:
                 stacklevel=2,
             )
         self.action_repeat = _checks.integer("action_repeat", action_repeat, 1)
-        self._limit = _checks.real("torque_limit", torque_limit, 0.0)
+        self._limit = _checks.real("torque_limit", torque_limit, 0.0, exclusive=True)
         self._toe_friction = _checks.real("toe_friction", toe_friction, 0.0)
         self._urdf = a1.urdf_path(urdf)
         self._bullet: Any = a1.require_bullet()
@@ -292,7 +292,8 @@ class Simulation:
         absent += [name for name in (*a1.TOE_NAMES, *a1.LOWER_LEG_NAMES) if name not in links]
         if absent:
             wanted = "a robot with the A1's joints and links"
-            raise _checks.refuse("urdf", wanted, f"{self._urdf} without {', '.join(absent)}")
+            found = _checks.Words(f"{self._urdf} without {', '.join(absent)}")
+            raise _checks.refuse("urdf", wanted, found)
         self._joints = [joints[name][0] for name in a1.JOINT_NAMES]
         self._low = np.array([joints[name][8] for name in a1.JOINT_NAMES])
         self._high = np.array([joints[name][9] for name in a1.JOINT_NAMES])

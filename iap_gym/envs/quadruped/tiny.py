@@ -54,7 +54,7 @@ class TinyRenderer:
     def scene(self, scene: Scene) -> None:
         if scene.textures:
             wanted = 'a scene of plain colours for the renderer "tiny"'
-            raise _checks.refuse("scene", wanted, f"textures {list(scene.textures)}")
+            raise _checks.refuse("scene", wanted, _checks.Words(f"textures {list(scene.textures)}"))
         self._bullet.resetSimulation(physicsClientId=self._client.id)
         self._scene = scene
         for box in scene.boxes:

@@ -164,7 +164,13 @@ def test_one_room_without_furniture_is_a_rectangle():
         ({"furniture": -1.0}, "furniture: expected"),
         ({"door_width": 0.5}, "door_width: expected"),
         ({"min_side": 1.0}, "min_side: expected"),
-        ({"door_height": 2.6}, "wall_height: expected"),
+        ({"door_height": 5}, "door_height: expected a number <= 2.45, wall_height - 0.05, got 5"),
+        ({"wall_height": 2.0}, "wall_height: expected a number >= 2.05, door_height"),
+        ({"wall_height": 0.5}, "wall_height: expected"),
+        ({"door_width": 3.0}, "door_width: expected a number <= 1.6, min_side - 0.6, got 3.0"),
+        ({"min_side": 1.45}, r"min_side: expected a number >= 1.5, door_width \+ 0.6, got 1.45"),
+        ({"size": (4.0, 4.0)}, r"size: expected at least 29.04 m\^2.* got \(4.0, 4.0\)"),
+        ({"min_side": 4.0}, "min_side: expected a number <= 3.24, with which 6 rooms fit, got 4.0"),
         ({"textures": 1}, "textures: expected True or False"),
     ],
 )
@@ -176,8 +182,10 @@ def test_bad_settings(settings, message):
 def test_bad_specs():
     with pytest.raises(ValueError, match="apartment: expected one of 'size', .* got 'sise'"):
         Apartment.from_spec({"sise": (9.0, 7.0)})
-    with pytest.raises(ValueError, match="apartment: expected a dict of settings, got 3"):
+    with pytest.raises(ValueError, match="apartment: expected a dict of settings, .*, got 3"):
         Apartment.from_spec(3)
+    with pytest.raises(ValueError, match="rng: expected a numpy.random.Generator, got 3"):
+        Apartment().sample(3)
 
 
 def test_rooms_that_do_not_fit_are_refused_when_they_are_drawn():

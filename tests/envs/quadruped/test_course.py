@@ -139,7 +139,7 @@ def test_presets_get_harder():
     ("spec", "message"),
     [
         ("hilly", "course: expected one of 'flat', 'easy', 'medium', 'hard', got 'hilly'"),
-        (3, "course: expected a preset's name or a dict of settings, got 3"),
+        (3, "course: expected a preset's name, a dict of settings, a Course or None, got 3"),
         ({"walls": 4}, "course: expected settings among num_walls, .*, got 'walls'"),
         ({"num_walls": -1}, "num_walls: expected"),
         ({"num_walls": 2.0}, "num_walls: expected an integer"),
@@ -148,9 +148,23 @@ def test_presets_get_harder():
         ({"gap": 3.5}, r"gap: expected a finite number in \[0.4, 3\]"),
         ({"gap_jitter": 1.4}, r"gap_jitter: expected a finite number in \[0, 1.3\]"),
         ({"gap_range": 1.2}, r"gap_range: expected a finite number in \[0, 1\]"),
-        ({"spacing": 0.3, "spacing_jitter": 0.2}, "spacing: expected a finite number >= 0.5"),
-        ({"first_wall": 0.4}, "first_wall: expected a finite number >= 0.5"),
-        ({"length": 8.0}, "length: expected a finite number >= 9.1"),
+        (
+            {"spacing": 0.3, "spacing_jitter": 0.2},
+            r"spacing: expected a number >= 0.5, 2 spacing_jitter \+",
+        ),
+        ({"spacing_jitter": 5.0}, r"spacing_jitter: expected a number in \[0, 1.05\], .* got 5.0"),
+        ({"wall_thickness": 5}, r"wall_thickness: expected a number in \(0, 2.2\], .* got 5"),
+        ({"preset": "hard", "wall_thickness": 5}, "wall_thickness: expected .* got 5"),
+        ({"preset": "hard", "spacing": 0.3}, "spacing: expected a number >= 0.5, .* got 0.3"),
+        ({"spacing": 9, "spacing_jitter": 3, "gap": 1.0}, "spacing"),
+        ({"preset": "flat", "num_walls": 9}, "num_walls: expected walls that end before .* got 9"),
+        ({"gap_jitter": 1.0}, r"gap_jitter: expected a number in \[0, 0.6\], .* got 1.0"),
+        (
+            {"platform_width": 0.9},
+            "platform_width: expected a number >= 1, .* got 0.9",
+        ),
+        ({"first_wall": 0.4}, r"first_wall: expected a number >= 0.5, 0.5 \+ spacing_jitter, got"),
+        ({"length": 8.0}, "length: expected a number >= 9.1, beyond the last wall, got 8.0"),
         ({"platform_width": math.nan}, "platform_width: expected"),
         ({"platform_back": 0.1}, "platform_back: expected"),
         ({"wall_height": 0.0}, "wall_height: expected"),
@@ -163,6 +177,17 @@ def test_presets_get_harder():
 def test_what_makes_no_course_is_named(spec, message):
     with pytest.raises(ValueError, match=message):
         Course.from_spec(spec)
+
+
+def test_walls_may_stand_as_close_as_they_fit():
+    course = Course(spacing=0.5, spacing_jitter=0.2)
+    assert course.spacing == 2 * course.spacing_jitter + course.wall_thickness
+
+
+@pytest.mark.parametrize("rng", [3, None, np.random.RandomState(0)])
+def test_what_is_no_generator_is_named(rng):
+    with pytest.raises(ValueError, match="rng: expected a numpy.random.Generator, got"):
+        Course().sample(rng)
 
 
 @pytest.mark.parametrize("pattern", PATTERNS[1:])

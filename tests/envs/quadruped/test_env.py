@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 from gymnasium.error import ClosedEnvironmentError, ResetNeeded
 
+from iap_gym.envs.quadruped.course import Course
+from iap_gym.envs.quadruped.env import QuadrupedEnv
 from iap_gym.envs.quadruped.gait import PRESETS
 from iap_gym.envs.quadruped.low_level import LowLevel
 from iap_gym.envs.quadruped.observation import Camera
-from iap_gym.envs.quadruped.obstacle_course import QuadrupedObstacleCourseEnv
+from iap_gym.envs.quadruped.obstacle_course import CourseTask, QuadrupedObstacleCourseEnv
 from iap_gym.testing.episodes import play, same
 
 TROT = np.zeros(16)
@@ -199,9 +201,21 @@ def test_tiny_renderer_sees_the_same(make):
 
 
 def test_tiny_renderer_refuses_textures(make):
-    env = make({"textures": "noise"}, renderer="tiny")
-    with pytest.raises(ValueError, match='scene: expected .*plain colours for the renderer "tiny"'):
+    for course in ("hard", {"textures": "noise"}):
+        with pytest.raises(ValueError, match='renderer: expected "raycast" in a course with'):
+            make(course, renderer="tiny")
+
+
+def test_task_of_textures_is_refused_to_the_tiny_renderer_at_reset():
+    env = QuadrupedEnv(CourseTask(Course.preset("hard")), renderer="tiny")
+    with pytest.raises(ValueError, match='renderer: expected "raycast" in a scene with textures'):
         env.reset(seed=0)
+    env.close()
+
+
+def test_layout_is_drawn_by_reset(make):
+    with pytest.raises(ResetNeeded, match="layout: call reset first"):
+        _ = make().layout
 
 
 @pytest.mark.parametrize("settings", [{"control": "latent"}, {"course": "hard"}])
@@ -370,7 +384,7 @@ def test_low_level_that_does_not_fit_is_named(make, tmp_path):
     LowLevel(3).save(path)
     with pytest.raises(ValueError, match="latent_size"):
         make(control="latent", low_level=str(path), latent_size=2)
-    with pytest.raises(ValueError, match="low_level: expected .* latent_size 2"):
+    with pytest.raises(ValueError, match="low_level: expected .*size 2, got latent_size 3$"):
         make(control="latent", low_level=LowLevel(3), latent_size=2)
     with pytest.raises(ValueError, match="low_level: expected .* latent_size 1"):
         make(control="latent").set_low_level(LowLevel(3))
@@ -385,9 +399,20 @@ def test_low_level_that_does_not_fit_is_named(make, tmp_path):
         ({"latent_size": 2}, "latent_size: expected None unless"),
         ({"low_level": "x"}, "low_level: expected None unless"),
         ({"control": "latent", "latent_size": 0}, "latent_size: expected an integer >= 1"),
-        ({"duration_range": (5, 2)}, "duration_range: expected two integers"),
-        ({"duration_range": (0, 2)}, "duration_range"),
-        ({"camera_size": 0}, "camera_size: expected an integer >= 1, got 0"),
+        (
+            {"control": "latent", "duration_range": (5, 2)},
+            "duration_range: expected two integers",
+        ),
+        ({"control": "latent", "duration_range": (0, 2)}, r"duration_range\[0\]: expected"),
+        ({"duration_range": (10, 25)}, 'duration_range: expected None unless .* "pmtg", got'),
+        ({"control": "motors", "duration_range": [2, 5]}, "duration_range: expected None unless"),
+        ({"control": "motors", "gait": "trot"}, "gait: expected None .* \"motors\", got 'trot'"),
+        ({"control": "wheels", "duration_range": [2, 5]}, "control: expected"),
+        ({"gait": {"frequency": 100}}, r"frequency: expected a finite number in \[0, 4\], got 100"),
+        ({"gait": 3}, "gait: expected one of 'trot', 'walk', a dict of GaitParameters, or"),
+        ({"camera_size": 0}, r"camera_size: expected an integer in \[1, 8192\], got 0"),
+        ({"camera_size": 100_000}, r"camera_size: expected an integer in \[1, 8192\], got 100000"),
+        ({"render_size": 100_000}, r"render_size: expected an integer in \[32, 4096\], got 100000"),
         ({"camera_size": (32, 0)}, r"camera_size\[1\]: expected"),
         ({"camera_every": 0}, "camera_every: expected an integer >= 1"),
         ({"camera": 1}, "camera: expected True or False"),
@@ -405,6 +430,8 @@ def test_low_level_that_does_not_fit_is_named(make, tmp_path):
         ),
         ({"simulation": {"dt": 0.001}}, "simulation: expected one of"),
         ({"simulation": {"time_step": 0.01}}, "time_step: expected"),
+        ({"simulation": {"urdf": 3}}, "urdf: expected a path, got 3"),
+        ({"simulation": 0}, "simulation: expected a dict or None, got 0"),
         ({"render_mode": "human"}, "render_mode: expected"),
         ({"render_size": (0, 10)}, r"render_size\[0\]: expected"),
         ({"v_cap": 0}, "v_cap: expected"),

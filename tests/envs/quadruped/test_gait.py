@@ -275,12 +275,26 @@ def test_parameters_come_by_name_as_they_are_or_from_json():
         ({"frequency": -1.0}, "frequency"),
         ({"lift": math.nan}, "lift"),
         ({"offsets": [0.0, 0.5]}, "offsets"),
-        (None, "gait"),
+        (None, "gait: expected one of 'trot', 'walk', a dict of GaitParameters, or a GaitP.* None"),
+        (["trot"], r"gait: expected one of 'trot', .* got \['trot'\]"),
     ],
 )
 def test_wrong_parameters_are_refused(parameters, match):
     with pytest.raises(ValueError, match=match):
         gait_parameters(parameters)
+
+
+@pytest.mark.parametrize(
+    ("gait", "match"),
+    [
+        ({"frequency": 100}, r"frequency: expected a finite number in \[0, 4\], got 100$"),
+        ({"amplitude": 0.6}, r"amplitude: expected a finite number in \[0, 0.5\], got 0.6$"),
+        ({"height": -0.7}, r"height: expected a finite number in \[-0.5, 0.5\], got -0.7$"),
+    ],
+)
+def test_gaits_beyond_the_range_of_actions_are_named(gait, match):
+    with pytest.raises(ValueError, match=match):
+        PMTGController(gait)
 
 
 @pytest.mark.parametrize(

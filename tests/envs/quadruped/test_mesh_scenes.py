@@ -186,8 +186,9 @@ def test_meshes_that_cannot_be_used(tmp_path):
         ({"path": ""}, "scene: expected a path, got ''"),
         ("", "scene: expected a path, got ''"),
         ({"path": "x", "size": 3}, "scene: expected one of 'path', .* got 'size'"),
-        ({"folder": "x"}, 'scene: expected None, {"apartment"'),
-        (3, 'scene: expected None, {"apartment"'),
+        ({"folder": "x"}, 'scene: expected None, an Apartment, {"apartment"'),
+        ({"apartment": {}, "path": "x"}, r"scene: expected None, .* got {'apartment': {}, 'path'"),
+        (3, 'scene: expected None, an Apartment, {"apartment"'),
     ],
 )
 def test_bad_specs(spec, message):

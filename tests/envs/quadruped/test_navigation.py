@@ -321,11 +321,19 @@ def test_episodes_in_a_scan_repeat_to_the_bit(tmp_path):
         ({"v_cap": -1.0}, "v_cap: expected"),
         ({"scene": "no/such/place"}, "scene: expected .*there is nothing at this path"),
         ({"scene": {"apartment": {"rooms": 0}}}, "rooms: expected"),
+        ({"scene": {"apartment": {"door_height": 5}}}, "door_height: expected"),
+        ({"renderer": "tiny"}, 'renderer: expected "raycast" in an apartment with textures'),
     ],
 )
 def test_bad_arguments(settings, message):
     with pytest.raises(ValueError, match=message):
         made(**settings)
+
+
+def test_a_mesh_is_refused_to_the_tiny_renderer(tmp_path):
+    write_gibson(tmp_path)
+    with pytest.raises(ValueError, match='renderer: expected "raycast" in a scene of a mesh'):
+        QuadrupedNavigationEnv(str(tmp_path), renderer="tiny")
 
 
 def test_distances_that_a_scene_does_not_have():

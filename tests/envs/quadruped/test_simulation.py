@@ -593,6 +593,8 @@ def test_time_steps_are_refused_or_warned_of():
         ({"kd": (1.0, 2.0)}, "kd"),
         ({"kd": (1.0, -2.0, 2.0)}, "kd: expected three numbers >= 0"),
         ({"torque_limit": -1}, "torque_limit"),
+        ({"torque_limit": 0}, "torque_limit: expected a finite number > 0, got 0"),
+        ({"urdf": 3}, "urdf: expected a path, got 3"),
         ({"toe_friction": math.inf}, "toe_friction"),
     ],
 )

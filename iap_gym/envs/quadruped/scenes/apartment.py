@@ -16,10 +16,13 @@ from iap_gym.envs.quadruped.scenes.furniture import Piece, furnish
 from iap_gym.envs.quadruped.scenes.rectangle import Rectangle
 from iap_gym.envs.quadruped.scenes.textures import NUM_VARIANTS, PALETTES, texture
 from iap_gym.envs.quadruped.scenes.traversable import TraversableMap
+from iap_gym.envs.quadruped.settings import misfit
 from iap_gym.raycast import Box, Ground, Scene
 
 ROBOT_HEIGHT = 0.6  # m; what hangs above it is in nobody's way
 _NARROWEST_DOOR = 0.8  # m
+_BESIDE = 0.6  # m of wall beside a door, at least
+_LINTEL = 0.05  # m above a door, at least
 _FLOORS = ("planks", "tiles")
 _CEILING = (236, 234, 228)
 _THIN = 0.02  # m, half of the ceiling's thickness
@@ -67,13 +70,31 @@ class Apartment:
         _checks.real("furniture", self.furniture, 0.0, 2.0)
         _checks.real("wall_thickness", self.wall_thickness, 0.02, 0.5)
         _checks.real("door_width", self.door_width, _NARROWEST_DOOR, 5.0)
-        _checks.real("min_side", self.min_side, self.door_width + 0.6, 50.0)
+        _checks.real("min_side", self.min_side, _NARROWEST_DOOR + _BESIDE, 50.0)
+        if self.min_side < self.door_width + _BESIDE:
+            limits = {
+                "min_side": f"a number >= {self.door_width + _BESIDE:g}, door_width + {_BESIDE:g}",
+                "door_width": f"a number <= {self.min_side - _BESIDE:g}, min_side - {_BESIDE:g}",
+            }
+            raise misfit(self, limits)
         _checks.real("door_height", self.door_height, ROBOT_HEIGHT, 10.0)
-        _checks.real("wall_height", self.wall_height, self.door_height + 0.05, 20.0)
+        _checks.real("wall_height", self.wall_height, ROBOT_HEIGHT + _LINTEL, 20.0)
+        if self.wall_height < self.door_height + _LINTEL:
+            low, high = self.door_height + _LINTEL, self.wall_height - _LINTEL
+            limits = {
+                "wall_height": f"a number >= {low:g}, door_height + {_LINTEL:g}",
+                "door_height": f"a number <= {high:g}, wall_height - {_LINTEL:g}",
+            }
+            raise misfit(self, limits)
         _checks.boolean("textures", self.textures)
         if many * self.min_side**2 > lengths[0] * lengths[1]:
-            wanted = f"at most {int(lengths[0] * lengths[1] / self.min_side**2)}, which fit"
-            raise _checks.refuse("rooms", wanted, self.rooms)
+            side = (lengths[0] * lengths[1] / many) ** 0.5
+            limits = {
+                "rooms": f"at most {int(lengths[0] * lengths[1] / self.min_side**2)}, which fit",
+                "size": f"at least {many * self.min_side**2:g} m^2, min_side^2 for each room",
+                "min_side": f"a number <= {side:.3g}, with which {many} rooms fit",
+            }
+            raise misfit(self, limits)
 
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any] | Apartment | None) -> Apartment:
@@ -84,7 +105,7 @@ class Apartment:
         """
         if spec is None or isinstance(spec, Apartment):
             return spec or cls()
-        _checks.instance("apartment", spec, Mapping, "a dict of settings")
+        _checks.instance("apartment", spec, Mapping, "a dict of settings, an Apartment or None")
         known = [field.name for field in dataclasses.fields(cls)]
         for setting in spec:
             _checks.one_of("apartment", setting, known)
@@ -98,8 +119,10 @@ class Apartment:
         """Draw the rooms, then the furniture, then the looks.
 
         Raises:
-            ValueError: the number of rooms that was drawn does not fit the size.
+            ValueError: ``rng`` is no generator, or the number of rooms that was drawn does not fit
+                the size.
         """
+        _checks.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
         few, many = self.rooms  # pyright: ignore[reportGeneralTypeIssues]
         plan = sample_floor_plan(
             rng,

@@ -164,12 +164,12 @@ def scene_source(spec: Spec | None) -> SceneSource:
         return MeshScene(MeshSettings(spec))
     if isinstance(spec, Mapping) and set(spec) == {"apartment"}:
         return Apartments(Apartment.from_spec(spec["apartment"]))
-    if isinstance(spec, Mapping) and "path" in spec:
+    if isinstance(spec, Mapping) and "path" in spec and "apartment" not in spec:
         known = [field.name for field in dataclasses.fields(MeshSettings)]
         for setting in spec:
             _checks.one_of("scene", setting, known)
         return MeshScene(MeshSettings(**spec))
-    wanted = 'None, {"apartment": {...}}, a path or {"path": ...}'
+    wanted = 'None, an Apartment, {"apartment": {...}}, a path or {"path": ...}'
     raise _checks.refuse("scene", wanted, spec)
 
 
