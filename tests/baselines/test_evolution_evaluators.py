@@ -140,7 +140,15 @@ def test_workers_that_die_on_starting_are_given_up():
         evaluator.evaluate(*population(policy, 2, 1))
 
 
-def test_interrupt_ends_workers_in_the_middle_of_an_episode_promptly():
+@pytest.fixture
+def interruptible():
+    """A shell ignores the signal for what it runs in the background, and Python keeps to that."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_interrupt_ends_workers_in_the_middle_of_an_episode_promptly(interruptible):
     source, policy = setup(Trouble, {"what": "sleep"})
     evaluator = ProcessEvaluator(source, policy, None, num_workers=2)
 
@@ -160,7 +168,8 @@ def test_interrupt_ends_workers_in_the_middle_of_an_episode_promptly():
 
 
 ORPHANS = """
-import sys
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.path.insert(0, {folder!r})
 from tests.baselines.test_evolution_evaluators import *
 source, policy = setup(Trouble, {{"what": "sleep"}})

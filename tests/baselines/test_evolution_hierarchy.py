@@ -131,9 +131,9 @@ def test_an_episode_runs_the_low_level_of_the_policy():
         return env.unwrapped.path[-1]
 
     straight, left, right = end(0.0), end(0.5), end(-0.5)
-    assert straight[2] == 0.0
-    assert left[2] > 0.1
-    np.testing.assert_allclose(right[1:], -left[1:])
+    assert straight[1] == 0.0  # its trunk sways a little all the same
+    assert left[2] > straight[2] + 0.1
+    np.testing.assert_allclose((right - straight)[1:], (straight - left)[1:])
     policy.low.weight[3, 0] = 0.5  # what was given is a copy
     assert env.unwrapped.mover.controller.low_level.weight[3, 0] == -0.5
     env.close()

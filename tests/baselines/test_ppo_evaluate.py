@@ -97,6 +97,8 @@ def test_zero_shot_is_another_environment_of_the_same_spaces(run):
     there = evaluate(run, 2, env="MiniGrid-DoorKey-6x6-v0", env_kwargs={"max_steps": 9})
     assert there.env == "MiniGrid-DoorKey-6x6-v0"
     assert ", max_steps=9" in table(there)
+    with pytest.raises(ValueError, match=r"^env: expected an environment that takes {'max_steps'"):
+        evaluate(run, 2, env="CartPole-v1")
     with pytest.raises(ValueError, match=r"env_kwargs: .*'size_of'"):
         evaluate(run, 2, env_kwargs={"size_of": 9})
     with pytest.raises(ValueError, match=r"env: expected the observation_space .*\(9, 9, 3\)"):

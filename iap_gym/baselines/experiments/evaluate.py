@@ -178,6 +178,8 @@ def _trained_for(run: Run, config: TrainConfig, split: str | None) -> int:
     try:
         there = make_env(config, split)
     except TypeError as error:  # what Python says of a keyword that a function does not take
+        if config.env == run.config().env:
+            raise ValueError(f"env_kwargs: {error}") from error
         wanted = f"an environment that takes {config.env_kwargs}, of training or given"
         raise ValueError(f"env: expected {wanted}, got {config.env}: {error}") from error
     there.close()
