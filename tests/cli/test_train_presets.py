@@ -150,3 +150,16 @@ def test_a_low_level_is_taken_to_the_gait_that_it_learnt_with(tmp_path, capsys):
     assert code == 2
     assert f"start_from: expected the gait of {flat}, {gait}, in --env-kwargs" in message
     assert cli.main([*joint, "--env-kwargs", f"gait={json.dumps(gait)}", "episode_steps=40"]) == 0
+
+
+def test_defaults_that_one_run_names_and_another_does_not_are_the_same(tmp_path):
+    pytest.importorskip("pybullet")
+    words = ["train", "--env", "iap_gym/QuadrupedObstacleCourse-v0", *TINY, *FEW]
+    latent = ["control=latent", "physics=kinematic", "episode_steps=40"]
+    hierarchy = ["--policy", "HierarchicalPolicy", "--policy-kwargs", "trains=high"]
+    first = tmp_path / "first"
+    assert cli.main([*words, *hierarchy, "--env-kwargs", *latent, "--run", str(first)]) == 0
+    named = [*hierarchy, "high=LinearPolicy", "--env-kwargs", *latent, "gait=trot"]
+    for start in ([str(first)], [f"high={first}", f"low={first}"]):
+        run = ["--run", str(tmp_path / f"run{len(start)}"), "--start-from", *start]
+        assert cli.main([*words, *named, *run]) == 0

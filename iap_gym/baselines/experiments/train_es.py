@@ -14,6 +14,8 @@ from iap_gym.baselines.experiments.run import Run
 from iap_gym.baselines.experiments.validation import Validation
 from iap_gym.baselines.minigrid import is_minigrid
 
+HIGH = "LinearPolicy"  # of ``HierarchicalPolicy`` where a config names none
+
 
 class Recorder:
     """Saves a run after every generation: checkpoint, metrics and TensorBoard; moves the bar.
@@ -95,6 +97,8 @@ def _same_robot(config: TrainConfig) -> None:
 
     A low level learns changes to a gait, so that the gait has to be the same.
     """
+    from iap_gym.envs.quadruped.control import DEFAULT_GAIT
+
     start = config.start_from
     for part, source in start.items() if isinstance(start, dict) else [("", start)]:
         if source is None or not Path(source, "config.json").is_file():
@@ -105,13 +109,20 @@ def _same_robot(config: TrainConfig) -> None:
             if config.policy == "HierarchicalPolicy":
                 wanted += ", or high=RUN low=RUN for a part of it"
             raise _checks.refuse("start_from", wanted, f"{source}, of {other.policy}")
-        high, wanted_high = (each.policy_kwargs.get("high") for each in (other, config))
+        high, wanted_high = _high_level(other), _high_level(config)
         if part != "low" and high != wanted_high:
             raise _checks.refuse("start_from", f"a high level {wanted_high}", f"{source}, {high}")
-        gait = other.env_kwargs.get("gait")
-        if part != "high" and gait != config.env_kwargs.get("gait"):
+        gait, own_gait = (each.env_kwargs.get("gait") or DEFAULT_GAIT for each in (other, config))
+        if part != "high" and gait != own_gait:
             wanted = f"the gait of {source}, {gait}, in --env-kwargs (or a run with this one)"
-            raise _checks.refuse("start_from", wanted, config.env_kwargs.get("gait"))
+            raise _checks.refuse("start_from", wanted, own_gait)
+
+
+def _high_level(config: TrainConfig) -> str | None:
+    """Return the policy that a high level is, which may have been trained by itself."""
+    if config.policy != "HierarchicalPolicy":
+        return config.policy
+    return config.policy_kwargs.get("high", HIGH)
 
 
 def train(run: Run, bar: bool) -> None:
