@@ -97,11 +97,13 @@ def _same_robot(config: TrainConfig) -> None:
 
     A low level learns changes to a gait, so that the gait has to be the same.
     """
+    start = config.start_from
+    if start is None:
+        return
     from iap_gym.envs.quadruped.control import DEFAULT_GAIT
 
-    start = config.start_from
     for part, source in start.items() if isinstance(start, dict) else [("", start)]:
-        if source is None or not Path(source, "config.json").is_file():
+        if not Path(source, "config.json").is_file():
             continue
         other = Run.open(source).config()
         if not part and other.policy != config.policy:
