@@ -92,8 +92,10 @@ def make_learner(options: argparse.Namespace) -> BaseAlgorithm:
     """Return SAC with hindsight replay, or RecurrentPPO, with their training environments."""
     common = {"seed": options.seed, "device": "cpu"}
     kwargs: dict[str, Any] = {"goal_env": True}
+    # Both see normalized observations: places differ by centimetres around a metre or so.
     if options.learner == "her":
         envs = make_vec_env(ENV, SAC_ENVS, seed=options.seed, env_kwargs=kwargs)
+        envs = VecNormalize(envs, norm_reward=False)
         return SAC(
             "MultiInputPolicy",
             envs,
@@ -104,7 +106,6 @@ def make_learner(options: argparse.Namespace) -> BaseAlgorithm:
         )
     kwargs["reward"] = "dense"
     envs = make_vec_env(ENV, PPO_ENVS, seed=options.seed, env_kwargs=kwargs)
-    # Places differ by centimetres around a metre or so.
     normalized = VecNormalize(envs, norm_reward=False)
     return RecurrentPPO("MultiInputCorePolicy", normalized, options.core, **PPO_KWARGS, **common)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping
 from typing import Any, Protocol
@@ -89,20 +90,52 @@ class GaitControl:
         return self._pmtg.state
 
 
-class LatentControl:
-    """Commands are latent: a low level reads them, with what the robot senses, at every step."""
+class Smoothing:
+    """A low-pass of first order: each step of dt closes 1 - exp(-dt / T) of the gap.
 
-    def __init__(self, gait: Gait, low_level: LowLevel) -> None:
+    Args:
+        time: T, s; 0 changes nothing.
+    """
+
+    def __init__(self, time: float) -> None:
+        self._time = _checks.real("command_time", time, 0.0)
+        self.reset()
+
+    def reset(self) -> None:
+        """Start from zeros."""
+        self._value: Array | float = 0.0
+
+    def __call__(self, command: Array, dt: float) -> Array:
+        """Return what is left of a command, of the same shape, in a step of ``dt`` (s)."""
+        if self._time == 0.0:
+            return command
+        self._value = self._value + (command - self._value) * (1.0 - math.exp(-dt / self._time))
+        return self._value
+
+
+class LatentControl:
+    """Commands are latent: a low level reads them, with what the robot senses, at every step.
+
+    Args:
+        gait: that the low level modulates.
+        low_level: reads the commands.
+        command_time: s, time constant of a low-pass that commands go through first; 0 is none.
+    """
+
+    def __init__(self, gait: Gait, low_level: LowLevel, command_time: float = 0.0) -> None:
         self._gait = GaitControl(gait)
         self.low_level = low_level
         self.size = low_level.latent_size
+        self._smoothed = Smoothing(command_time)
 
     def reset(self) -> None:
         """Start the gait from standing, at phase 0."""
         self._gait.reset()
+        self._smoothed.reset()
 
     def targets(self, command: Array, simulation: Simulation) -> Array:
         """Let the low level choose the gait's command."""
+        command = self._smoothed(command, simulation.control_dt)
         action = self.low_level(
             command, imu(simulation), simulation.joint_angles, self._gait.phase_state()
         )
@@ -155,7 +188,11 @@ def fitting(low_level: LowLevel, latent_size: int | None) -> LowLevel:
 
 
 def make_controller(
-    control: str, gait: Gait | None, low_level: Weights | None, latent_size: int | None
+    control: str,
+    gait: Gait | None,
+    low_level: Weights | None,
+    latent_size: int | None,
+    command_time: float | None = None,
 ) -> Controller:
     """Return the controller that one of ``CONTROLS`` names.
 
@@ -164,8 +201,13 @@ def make_controller(
     """
     walk = DEFAULT_GAIT if gait is None else gait
     if _checks.one_of("control", control, CONTROLS) == "latent":
-        return LatentControl(walk, as_low_level(low_level, latent_size))
-    for name, value in (("low_level", low_level), ("latent_size", latent_size)):
+        smoothing = 0.0 if command_time is None else command_time
+        return LatentControl(walk, as_low_level(low_level, latent_size), smoothing)
+    for name, value in (
+        ("low_level", low_level),
+        ("latent_size", latent_size),
+        ("command_time", command_time),
+    ):
         if value is not None:
             raise _checks.refuse(name, f'None unless control is "latent", it is "{control}"', value)
     if control == "pmtg":

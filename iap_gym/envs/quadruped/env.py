@@ -100,6 +100,8 @@ class QuadrupedEnv(gymnasium.Env[Any, NDArray[np.float32]]):
             0.3 times the first latent number.
         latent_size: of "latent"; None is the low level's own, or 1.
         duration_range: of "latent": fewest and most control steps of a command; None is (10, 25).
+        command_time: of "latent": s, time constant of a low-pass of the latent command; None is 0,
+            without. Commands that jump make the feet slip.
         camera: whether the observation has a picture; without one nothing is rendered.
         camera_size: (H, W) pixels, at most 8192, or one number for both.
         camera_every: a picture is rendered when so many control steps have passed since the last
@@ -132,6 +134,7 @@ class QuadrupedEnv(gymnasium.Env[Any, NDArray[np.float32]]):
         low_level: Weights | None = None,
         latent_size: int | None = None,
         duration_range: Sequence[int] | None = None,
+        command_time: float | None = None,
         camera: bool = True,
         camera_size: int | Sequence[int] = (32, 32),
         camera_every: int = 1,
@@ -161,7 +164,9 @@ class QuadrupedEnv(gymnasium.Env[Any, NDArray[np.float32]]):
             _checks.pair("render_size", render_size, 32, LARGEST_PICTURE),
             eye.size if camera else None,
         )
-        self.mover: Mover = make_mover(physics, control, gait, low_level, latent_size, simulation)
+        self.mover: Mover = make_mover(
+            physics, control, gait, low_level, latent_size, simulation, command_time
+        )
 
         held = int(control == "latent")
         self._action_shape = (held + self.mover.command_size,)

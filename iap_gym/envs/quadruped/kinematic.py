@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from iap_gym import _checks
 from iap_gym.envs.quadruped import a1
-from iap_gym.envs.quadruped.control import STEERING_GAIN, LatentControl
+from iap_gym.envs.quadruped.control import STEERING_GAIN, LatentControl, Smoothing
 from iap_gym.envs.quadruped.gait import PRESETS, TURN_TIME
 from iap_gym.envs.quadruped.low_level import LowLevel
 from iap_gym.envs.quadruped.mover import Place, Pose
@@ -46,10 +46,14 @@ SWING_TURN = 0.25  # turn that is as good as inner legs that swing around a plac
 RADIUS = 0.17  # m
 DISCS = (-0.14, 0.0, 0.14)  # m ahead of the trunk's origin
 FOOTING = 0.1  # m that the trunk's origin stays away from an edge, or the feet lose it
+GYRATION = 0.2  # m, radius of, of a body that is pushed off obstacles
+FRICTION = 0.7
 CLEARANCE = 0.45  # m above the floor; what hangs higher is no obstacle
 NEAR = 0.5  # m around it, beyond which it does not look while it walks so far
 STEP = 0.04  # m above the floor; what is lower is stepped over
 
+_PUSHES = 3
+_TOUCH = 1e-6  # m
 _TURN = GAIT_ACTIONS.index("turn")
 
 
@@ -69,6 +73,15 @@ class _Rectangle(NamedTuple):
         along = abs(self.cosine * dx + self.sine * dy) - self.half_length
         across = abs(self.cosine * dy - self.sine * dx) - self.half_width
         return math.hypot(max(along, 0.0), max(across, 0.0))
+
+    def offset(self, x: float, y: float) -> tuple[float, float]:
+        """Return the way to a point from what of it is nearest, m; (0, 0) inside."""
+        dx, dy = x - self.x, y - self.y
+        along = self.cosine * dx + self.sine * dy
+        across = self.cosine * dy - self.sine * dx
+        along -= min(max(along, -self.half_length), self.half_length)
+        across -= min(max(across, -self.half_width), self.half_width)
+        return self.cosine * along - self.sine * across, self.sine * along + self.cosine * across
 
     def depth(self, x: float, y: float) -> float:
         """Return how far a point is inside of it, m; negative outside."""
@@ -101,14 +114,25 @@ class KinematicMover:
         \mathrm{pitch} &= -0.007 \cos 2p - 0.017 \sin 2p \\
         \mathrm{yaw} &= \psi - 0.010 \cos p + 0.058 \sin p
 
-    Where it leaves the floor it falls and lies. Nothing slides along a wall: where it touches an
-    obstacle it falls, too, or, where the place says that it does not stumble, it is held up until
-    it has turned away.
+    Where it leaves the floor it falls and lies, and where it touches obstacles for longer than
+    the place's ``endurance``. Until then it is pushed off and turned as a rigid body is, of radius
+    of gyration g = 0.2 m: the deepest contact of a disc, p deep along the unit vector n from the
+    obstacle, at a from the middle of the robot, moves it by
+
+    .. math::
+        \lambda = p / (1 + (a \times n)^2 / g^2), \quad
+        (x, y) \leftarrow (x, y) + \lambda n, \quad
+        \psi \leftarrow \psi + \lambda\, (a \times n) / g^2
+
+    and friction, by the same rule along the obstacle, takes back how far the contact has slipped
+    in this step, with 0.7 of this lambda at most. Three contacts are resolved in a step; where
+    that does not free it, it stays where it was.
 
     Of a low level only what it makes of the command is used, and of that only turn and swing.
 
     Args:
         latent_size: numbers in a command.
+        command_time: s, time constant of a low-pass that commands go through first; 0 is none.
 
     Attributes:
         controller: has the low level, as the robot's has.
@@ -116,9 +140,10 @@ class KinematicMover:
 
     control_dt = CONTROL_DT
 
-    def __init__(self, latent_size: int = 1) -> None:
+    def __init__(self, latent_size: int = 1, command_time: float = 0.0) -> None:
         self.command_size = _checks.integer("latent_size", latent_size, 1)
         self.controller = LatentControl(GAIT, LowLevel.steering(latent_size, STEERING_GAIN))
+        self._smoothed = Smoothing(command_time)
         self._frequency = PRESETS[GAIT].frequency
         self._joints = a1.neutral_pose()
         self._start_steps = round(START_DELAY / CONTROL_DT)
@@ -153,9 +178,10 @@ class KinematicMover:
         self._turns = weight[_TURN]
         self._swings = weight[SWING] if weight[SWING].any() else None
         self._steps = 0
-        self._stumbles = place.stumbles
+        self._smoothed.reset()
+        self._bears = place.endurance / CONTROL_DT + 1e-6  # control steps
+        self._touched = 0  # of these
         self._turn_factor, self._turn_drift = place.turn_factor, place.turn_drift
-        self._clear = math.inf
         self._known = 0.0  # m that it may walk before it looks for what is near
         self._fell = self._collided = False
         self._free = self._free_way()
@@ -165,7 +191,7 @@ class KinematicMover:
         self._steps += 1
         if self._fell:
             return
-        turn = self._wanted(command)
+        turn = self._wanted(self._smoothed(command, CONTROL_DT))
         self._turn += (turn - self._turn) * self._turn_gain
         if self._steps <= self._start_steps:
             return
@@ -174,21 +200,22 @@ class KinematicMover:
         limit = LARGEST_YAW_RATE_SLOW
         slow = min(max(YAW_RATE_SLOW * self._turn, -limit), limit)
         rate = YAW_RATE * self._turn * ahead + slow * (1.0 - ahead)
-        self._yaw += (rate * self._turn_factor + self._turn_drift) * CONTROL_DT
         way = self._speed * CONTROL_DT
-        before = self._x, self._y
+        before = self._x, self._y, self._yaw
+        self._yaw += (rate * self._turn_factor + self._turn_drift) * CONTROL_DT
         self._x += way * math.cos(self._yaw)
         self._y += way * math.sin(self._yaw)
         self._free -= way
         self._known -= way
         if self._free <= 0.0:
-            clearance = self._clearance()
-            self._collided = clearance < 0.0
-            if not self._stumbles and clearance < min(self._clear, 0.0):
-                self._x, self._y = before
-                clearance = self._clearance()
-            self._clear = clearance
-            self._fell = (self._collided and self._stumbles) or not self._supported()
+            self._collided = self._clearance() < 0.0
+            if self._collided:
+                self._touched += 1
+                if self._touched > self._bears:
+                    self._fell = True
+                elif not self._pushed_off(*before):
+                    self._x, self._y = before[:2]
+            self._fell = self._fell or not self._supported()
             self._free = self._free_way()
 
     def pose(self) -> Pose:
@@ -251,6 +278,47 @@ class KinematicMover:
             ),
             default=math.inf,
         )
+
+    def _pushed_off(self, x: float, y: float, yaw: float) -> bool:
+        """Resolve contacts, the deepest first; say whether it then is free.
+
+        Args:
+            x, y, yaw: from where this step came.
+        """
+        for _ in range(_PUSHES):
+            cosine, sine = math.cos(self._yaw), math.sin(self._yaw)
+            deepest, contact = -_TOUCH, None
+            for obstacle in self._near:
+                for ahead in DISCS:
+                    away = obstacle.offset(self._x + ahead * cosine, self._y + ahead * sine)
+                    clearance = math.hypot(*away) - RADIUS
+                    if clearance < deepest:
+                        deepest, contact = clearance, (ahead, *away)
+            if contact is None:
+                return True
+            ahead, dx, dy = contact
+            distance = math.hypot(dx, dy)
+            if distance == 0.0:
+                return False
+            dx, dy = dx / distance, dy / distance
+            pressed = self._push(-deepest, dx, dy, ahead)
+            slipped_x = self._x - x - (self._yaw - yaw) * ahead * sine
+            slipped_y = self._y - y + (self._yaw - yaw) * ahead * cosine
+            slipped = slipped_y * dx - slipped_x * dy
+            dx, dy = math.copysign(1.0, slipped) * dy, -math.copysign(1.0, slipped) * dx
+            self._push(abs(slipped), dx, dy, ahead, FRICTION * pressed)
+        return self._clearance() >= -_TOUCH
+
+    def _push(
+        self, way: float, dx: float, dy: float, ahead: float, most: float = math.inf
+    ) -> float:
+        """Move the point so far ahead of the middle; return by how much the middle moved, m."""
+        lever = ahead * (math.cos(self._yaw) * dy - math.sin(self._yaw) * dx)
+        push = min(way / (1.0 + (lever / GYRATION) ** 2), most)
+        self._x += push * dx
+        self._y += push * dy
+        self._yaw += push * lever / GYRATION**2
+        return push
 
     def _supported(self) -> bool:
         return self._endless or any(floor.depth(self._x, self._y) >= 0.0 for floor in self._floors)

@@ -60,8 +60,8 @@ class Place:
         floor_height: of what the robot walks on, m.
         num_floors: so many of the world's boxes, the first ones, are walked on; touching another
             is a collision.
-        stumbles: whether the surrogate falls where it touches one. The robot falls over some and is
-            held up by others.
+        endurance: s of touching obstacles, added up, after which the surrogate falls. The robot
+            falls over some at once and gets along others.
         turn_factor: the surrogate turns so many times as fast.
         turn_drift: and so fast by itself, rad/s.
 
@@ -75,7 +75,7 @@ class Place:
     yaw: float
     floor_height: float
     num_floors: int = 0
-    stumbles: bool = True
+    endurance: float = 0.0
     turn_factor: float = 1.0
     turn_drift: float = 0.0
 
@@ -87,7 +87,7 @@ class Place:
         for name in ("yaw", "floor_height", "turn_drift"):
             _checks.real(name, getattr(self, name))
         _checks.integer("num_floors", self.num_floors, 0, len(self.world.boxes))
-        _checks.boolean("stumbles", self.stumbles)
+        _checks.real("endurance", self.endurance, 0.0)
         _checks.real("turn_factor", self.turn_factor, 0.0)
 
 
@@ -203,6 +203,7 @@ def make_mover(
     low_level: Weights | None,
     latent_size: int | None,
     simulation: Mapping[str, Any] | None,
+    command_time: float | None = None,
 ) -> Mover:
     """Return what moves; the arguments are those of ``QuadrupedEnv``.
 
@@ -214,7 +215,7 @@ def make_mover(
         settings = dict(_checks.instance("simulation", given, Mapping, "a dict or None"))
         for name in settings:
             _checks.one_of("simulation", name, SIMULATION_SETTINGS)
-        controller = make_controller(control, gait, low_level, latent_size)
+        controller = make_controller(control, gait, low_level, latent_size, command_time)
         return LeggedMover(Simulation(**settings), controller)
     if control != "latent":
         raise _checks.refuse("physics", '"bullet" unless control is "latent"', physics)
@@ -223,6 +224,6 @@ def make_mover(
     from iap_gym.envs.quadruped.kinematic import KinematicMover  # which imports this module
 
     steering = as_low_level(low_level, latent_size)
-    mover = KinematicMover(steering.latent_size)
+    mover = KinematicMover(steering.latent_size, 0.0 if command_time is None else command_time)
     mover.controller.low_level = steering
     return mover

@@ -31,6 +31,8 @@ V_CAP = 1.0  # m/s
 GOAL_DISTANCE = (2.0, 6.0)  # m along the shortest way
 GOAL_RADIUS = 0.4  # m
 DEPTH_RANGE = (0.1, 5.0)  # m
+ENDURANCE = 15.0  # s, mean of how long the surrogate touches furniture and walls before it falls
+COMMAND_TIME = 0.15  # s
 FARTHEST = 1000.0  # m, upper bound of the observed distance
 
 _GOALS = 30  # that are drawn before the asked distances count as impossible
@@ -113,7 +115,7 @@ class NavigationTask:
             position=(x, y, height + a1.START_HEIGHT),
             yaw=_wrapped(yaw),
             floor_height=height,
-            stumbles=False,
+            endurance=float(rng.exponential(ENDURANCE)),
         )
 
     def advance(self, pose: Pose, dt: float) -> tuple[float, str | None]:
@@ -183,7 +185,8 @@ class QuadrupedNavigationEnv(QuadrupedEnv):
     scene may be shipped; the default is a new procedural apartment in each episode, and one's own
     scans are given as `scene`. Actions, `proprio`, `info` and the further arguments are those of
     `QuadrupedEnv`, but for the defaults `image_key="depth"`, `depth_range=(0.1, 5.0)`, and with
-    `control="latent"` a low level for small rooms (`indoor_low_level`) with `latent_size=2`.
+    `control="latent"` a low level for small rooms (`indoor_low_level`) with `latent_size=2`, and
+    `command_time=0.15`.
 
     ## Observation Space
     `Dict` of `depth` `Box(0, 1, (H, W, 1), float32)` or, with `image_key="camera"`, `camera`
@@ -243,6 +246,8 @@ class QuadrupedNavigationEnv(QuadrupedEnv):
             size = settings.get("latent_size")
             if settings.get("low_level") is None:
                 settings["low_level"] = indoor_low_level(2 if size is None else size)
+            if settings.get("command_time") is None:
+                settings["command_time"] = COMMAND_TIME
         super().__init__(task, **settings)
 
 

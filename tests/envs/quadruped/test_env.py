@@ -127,6 +127,23 @@ def test_without_a_low_level_the_first_latent_number_steers(make):
     assert env.path[-1, 2] > 0.05  # to the left
 
 
+def test_latent_commands_go_through_a_low_pass_where_asked(make):
+    """The same way as of commands that change at every control step by the low-pass's equation."""
+    env = make(control="latent", duration_range=(5, 5), command_time=0.1, camera=False)
+    plain = make(control="latent", duration_range=(1, 1), camera=False)
+    rng = np.random.default_rng(0)
+    for seed in (0, 1):  # a reset forgets
+        env.reset(seed=seed)
+        plain.reset(seed=seed)
+        value = 0.0
+        for command in rng.uniform(-1, 1, 12):
+            env.step(np.array([0.0, command]))
+            for _ in range(5):
+                value += (command - value) * (1 - np.exp(-0.01 / 0.1))
+                plain.step(np.array([0.0, value]))
+        np.testing.assert_allclose(env.path, plain.path, atol=1e-9)
+
+
 def test_camera_looks_every_so_many_control_steps(make):
     often, seldom = make(camera_every=1), make(camera_every=4)
     first = often.reset(seed=0)[0]["camera"]
@@ -398,6 +415,8 @@ def test_low_level_that_does_not_fit_is_named(make, tmp_path):
         ({"control": "wheels"}, "control: expected one of 'pmtg', 'motors', 'latent'"),
         ({"latent_size": 2}, "latent_size: expected None unless"),
         ({"low_level": "x"}, "low_level: expected None unless"),
+        ({"command_time": 0.1}, 'command_time: expected None unless .* "pmtg", got 0.1'),
+        ({"control": "latent", "command_time": -1}, "command_time: expected a finite number >= 0"),
         ({"control": "latent", "latent_size": 0}, "latent_size: expected an integer >= 1"),
         (
             {"control": "latent", "duration_range": (5, 2)},

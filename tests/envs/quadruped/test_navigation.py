@@ -250,7 +250,8 @@ def test_curves_and_pivots_are_as_tight_as_their_docstrings_say(side):
 
 def test_latent_commands_steer_by_the_indoor_low_level():
     scene = {"apartment": {"rooms": 1, "furniture": 0.0, "size": [20.0, 20.0]}}
-    env = made(scene=scene, goal_distance=[5.0, 15.0], control="latent")
+    options = {"scene": scene, "goal_distance": [5.0, 15.0], "control": "latent"}
+    env = made(**options, command_time=0.0)
     assert env.action_space.shape == (3,)
     straight, _ = turning(env, lambda observation: (0.0, 0.0, 0.0), steps=20)
     assert straight > 0.85

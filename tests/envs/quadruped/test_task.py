@@ -127,7 +127,7 @@ def test_rewards_of_any_number(reward):
         ({"yaw": np.nan}, "yaw: expected"),
         ({"floor_height": None}, "floor_height: expected"),
         ({"num_floors": 1}, r"num_floors: expected an integer in \[0, 0\], got 1"),
-        ({"stumbles": 1}, "stumbles: expected True or False"),
+        ({"endurance": -1.0}, "endurance: expected a finite number >= 0"),
         ({"turn_factor": -1.0}, "turn_factor: expected"),
         ({"turn_drift": np.inf}, "turn_drift: expected"),
     ],
