@@ -280,11 +280,7 @@ class KinematicMover:
         )
 
     def _pushed_off(self, x: float, y: float, yaw: float) -> bool:
-        """Resolve contacts, the deepest first; say whether it then is free.
-
-        Args:
-            x, y, yaw: from where this step came.
-        """
+        """Resolve contacts, the deepest first, of a step from a pose; say whether it is free."""
         for _ in range(_PUSHES):
             cosine, sine = math.cos(self._yaw), math.sin(self._yaw)
             deepest, contact = -_TOUCH, None

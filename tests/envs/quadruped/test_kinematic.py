@@ -111,7 +111,7 @@ def cross(a, b):
 
 @pytest.mark.parametrize("yaw", [0.1, 0.9])
 def test_one_contact_is_resolved_as_the_docstring_says(monkeypatch, yaw):
-    """A front disc meets a corner from the left: pushed off, held back, turned, by the equations."""
+    """A front disc meets a corner: pushed off, held back, turned, by the equations."""
     # One round, whose turning leaves it a little deep.
     monkeypatch.setattr(kinematic, "_PUSHES", 1)
     monkeypatch.setattr(kinematic, "_TOUCH", 1e-3)
