@@ -8,7 +8,6 @@ over.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +20,7 @@ from iap_gym.envs.quadruped.low_level import LowLevel
 from iap_gym.envs.quadruped.mover import Place, Pose
 from iap_gym.envs.quadruped.navigation_steering import RIGHT, SWING
 from iap_gym.envs.quadruped.pmtg import GAIT_ACTIONS
-from iap_gym.envs.quadruped.world import Block
+from iap_gym.envs.quadruped.rectangles import Rectangle
 from iap_gym.raycast import rotation_from_yaw_pitch
 
 Array = NDArray[np.float64]
@@ -55,39 +54,6 @@ STEP = 0.04  # m above the floor; what is lower is stepped over
 _PUSHES = 3
 _TOUCH = 1e-6  # m
 _TURN = GAIT_ACTIONS.index("turn")
-
-
-class _Rectangle(NamedTuple):
-    """A box from above."""
-
-    x: float
-    y: float
-    cosine: float  # of its yaw
-    sine: float
-    half_length: float
-    half_width: float
-
-    def distance(self, x: float, y: float) -> float:
-        """Return how far a point is from it, m; 0 inside."""
-        dx, dy = x - self.x, y - self.y
-        along = abs(self.cosine * dx + self.sine * dy) - self.half_length
-        across = abs(self.cosine * dy - self.sine * dx) - self.half_width
-        return math.hypot(max(along, 0.0), max(across, 0.0))
-
-    def offset(self, x: float, y: float) -> tuple[float, float]:
-        """Return the way to a point from what of it is nearest, m; (0, 0) inside."""
-        dx, dy = x - self.x, y - self.y
-        along = self.cosine * dx + self.sine * dy
-        across = self.cosine * dy - self.sine * dx
-        along -= min(max(along, -self.half_length), self.half_length)
-        across -= min(max(across, -self.half_width), self.half_width)
-        return self.cosine * along - self.sine * across, self.sine * along + self.cosine * across
-
-    def depth(self, x: float, y: float) -> float:
-        """Return how far a point is inside of it, m; negative outside."""
-        dx, dy = x - self.x, y - self.y
-        along = self.half_length - abs(self.cosine * dx + self.sine * dy)
-        return min(along, self.half_width - abs(self.cosine * dy - self.sine * dx))
 
 
 class KinematicMover:
@@ -161,9 +127,9 @@ class KinematicMover:
             raise _checks.refuse("physics", '"bullet" in a scene of a mesh', "kinematic")
         low, high = place.floor_height + STEP, place.floor_height + CLEARANCE
         blocks = world.boxes
-        self._floors = [_from_above(block, FOOTING) for block in blocks[: place.num_floors]]
+        self._floors = [Rectangle.of(block, FOOTING) for block in blocks[: place.num_floors]]
         self._obstacles = [
-            _from_above(block)
+            Rectangle.of(block)
             for block in blocks[place.num_floors :]
             if block.center[2] - block.half_extents[2] < high
             and block.center[2] + block.half_extents[2] > low
@@ -331,13 +297,3 @@ class KinematicMover:
         if self._endless:
             return free
         return min(free, max((floor.depth(x, y) for floor in self._floors), default=0.0))
-
-
-def _from_above(block: Block, rim: float = 0.0) -> _Rectangle:
-    """Return a box without a rim (m) of it."""
-    x, y, z, w = block.quaternion
-    yaw = math.atan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z))
-    half_length, half_width, _ = block.half_extents
-    return _Rectangle(
-        *block.center[:2], math.cos(yaw), math.sin(yaw), half_length - rim, half_width - rim
-    )
