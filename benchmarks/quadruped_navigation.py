@@ -52,10 +52,7 @@ WALKERS: dict[str, Callable[[gymnasium.Env[Any, Any], int], Walker]] = {
     "oracle": lambda env, seed: oracle_walker(env),
 }
 # What made the policy that comes with the package.
-COMMANDS = (
-    "iap-gym train --preset quadruped-room --run runs/room",
-    "iap-gym train --preset quadruped-navigation --start-from runs/room --run runs/navigation",
-)
+COMMAND = "iap-gym train --preset quadruped-navigation --run runs/navigation"
 RESULTS = Path(__file__).parent / "results"
 
 
@@ -197,7 +194,7 @@ def main() -> None:
     write_text(options.out.with_suffix(".json"), json.dumps(result, indent=2) + "\n")
     write_text(options.out.with_suffix(".md"), table(summaries))
     if options.ship:
-        add_pretrained("quadruped-navigation", Run.open(options.policy[0]), " && ".join(COMMANDS))
+        add_pretrained("quadruped-navigation", Run.open(options.policy[0]), COMMAND)
 
 
 if __name__ == "__main__":

@@ -143,7 +143,7 @@ def _quadruped() -> tuple[EnvEntry, ...]:
             family="quadruped",
             entry_point="iap_gym.envs.quadruped.navigation:QuadrupedNavigationEnv",
             extra="quadruped",
-            max_episode_steps=1000,
+            max_episode_steps=2000,
         ),
     )
 

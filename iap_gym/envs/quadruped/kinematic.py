@@ -40,6 +40,8 @@ ROLL_SWAY, PITCH_SWAY, YAW_SWAY = (-0.025, 0.009), (-0.007, -0.017), (-0.010, 0.
 LEAN = 0.22  # rad of roll per turn
 LARGEST_TURN = 0.5  # of PMTGController, for an action of 1
 SWING_TURN = 0.25  # turn that is as good as inner legs that swing around a place further back by 1
+SLIP = 5.0  # part of the speed that is lost per swing that has just been commanded
+LEAST_GRIP = 0.35  # part of the speed that is left
 
 # The robot from above: discs along its body, legs included.
 RADIUS = 0.17  # m
@@ -63,15 +65,18 @@ class KinematicMover:
     r of 1 for right legs and -1 for left ones, each control step dt is
 
     .. math::
-        c &= \tfrac12 u + \tfrac14 \cdot \tfrac14 \textstyle\sum_{legs} r s \\
-        \tau &\leftarrow \tau + (c - \tau)(1 - e^{-dt / T}) \\
-        v &\leftarrow v + (V - v)(1 - e^{-dt / T_v}) \\
+        z &= \tfrac14 \cdot \tfrac14 \textstyle\sum_{legs} r s, \quad c = \tfrac12 u + z \\
+        \tau &\leftarrow \tau + (c - \tau)(1 - e^{-dt / T}), \quad
+            \zeta \leftarrow \zeta + (z - \zeta)(1 - e^{-dt / T}) \\
+        v &\leftarrow v + (V g - v)(1 - e^{-dt / T_v}), \quad
+            g = \max(1 - 5 |z - \zeta|, 0.35) \\
         \psi &\leftarrow \psi + (f (k \tau\, v / V + w (1 - v / V)) + d)\, dt, \quad
             w = \max(-3, \min(k_0 \tau, 3)) \\
         (x, y) &\leftarrow (x, y) + v\, dt\, (\cos \psi, \sin \psi)
 
     with T = 0.2 s, the gait's own low-pass; V = 0.97 m/s and T_v = 0.5 s; k = 2 rad/s and
-    k_0 = 10 rad/s, as the robot turns faster before it gets ahead; f and d the ``turn_factor`` and
+    k_0 = 10 rad/s, as the robot turns faster before it gets ahead; g is what slipping leaves of the
+    speed while swings change; f and d the ``turn_factor`` and
     ``turn_drift`` of the place. In the first 0.6 s only the first two of these hold. The trunk is
     turned off its way by the gait of phase p, as the robot's is:
 
@@ -139,7 +144,7 @@ class KinematicMover:
         self._floor = place.floor_height
         self._x, self._y, _ = place.position
         self._yaw = place.yaw
-        self._turn = self._speed = 0.0
+        self._turn = self._swing = self._speed = 0.0
         weight = self.controller.low_level.weight[:, : self.command_size]
         self._turns = weight[_TURN]
         self._swings = weight[SWING] if weight[SWING].any() else None
@@ -157,11 +162,13 @@ class KinematicMover:
         self._steps += 1
         if self._fell:
             return
-        turn = self._wanted(self._smoothed(command, CONTROL_DT))
-        self._turn += (turn - self._turn) * self._turn_gain
+        turn, swing = self._wanted(self._smoothed(command, CONTROL_DT))
+        self._turn += (turn + swing - self._turn) * self._turn_gain
+        self._swing += (swing - self._swing) * self._turn_gain
         if self._steps <= self._start_steps:
             return
-        self._speed += (SPEED - self._speed) * self._speed_gain
+        grip = max(1.0 - SLIP * abs(swing - self._swing), LEAST_GRIP)
+        self._speed += (SPEED * grip - self._speed) * self._speed_gain
         ahead = self._speed / SPEED
         limit = LARGEST_YAW_RATE_SLOW
         slow = min(max(YAW_RATE_SLOW * self._turn, -limit), limit)
@@ -224,14 +231,13 @@ class KinematicMover:
     def close(self) -> None:
         """Do nothing: nothing is held."""
 
-    def _wanted(self, command: Array) -> float:
-        """Return the turn of the gait that the low level makes of a command."""
+    def _wanted(self, command: Array) -> tuple[float, float]:
+        """Return the turn that the low level makes of a command, by strides and by swing."""
         turn = LARGEST_TURN * min(max(float(self._turns @ command), -1.0), 1.0)
         if self._swings is None:
-            return turn
-        return turn + SWING_TURN * float(
-            np.mean(RIGHT * np.clip(self._swings @ command, -1.0, 1.0))
-        )
+            return turn, 0.0
+        swings = np.clip(self._swings @ command, -1.0, 1.0)
+        return turn, SWING_TURN * float(np.mean(RIGHT * swings))
 
     def _clearance(self) -> float:
         """Return how far the nearest obstacle is from the discs, m; negative where they touch."""

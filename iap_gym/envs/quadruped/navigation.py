@@ -31,12 +31,13 @@ V_CAP = 1.0  # m/s
 GOAL_DISTANCE = (2.0, 6.0)  # m along the shortest way
 GOAL_RADIUS = 0.4  # m
 DEPTH_RANGE = (0.1, 5.0)  # m
+EPISODE_STEPS = 2000  # of 0.01 s: for 6 m with some detours
 ENDURANCE = 15.0  # s, mean of how long the surrogate touches furniture and walls before it falls
 COMMAND_TIME = 0.15  # s
 FARTHEST = 1000.0  # m, upper bound of the observed distance
 
 _GOALS = 30  # that are drawn before the asked distances count as impossible
-_WANDER = 12.0  # m beyond the farthest start in which ways are known: more than 10 s of walking
+_WANDER = 22.0  # m beyond the farthest start in which ways are known: more than 20 s of walking
 _PATH_EVERY = 10  # control steps between points of the walked path: the trunk sways within a stride
 
 
@@ -184,7 +185,8 @@ class QuadrupedNavigationEnv(QuadrupedEnv):
     A1 walks to a goal through doors and around furniture with a depth camera in front. No scanned
     scene may be shipped; the default is a new procedural apartment in each episode, and one's own
     scans are given as `scene`. Actions, `proprio`, `info` and the further arguments are those of
-    `QuadrupedEnv`, but for the defaults `image_key="depth"`, `depth_range=(0.1, 5.0)`, and with
+    `QuadrupedEnv`, but for the defaults `image_key="depth"`, `depth_range=(0.1, 5.0)`,
+    `episode_steps=2000`, and with
     `control="latent"` a low level for small rooms (`indoor_low_level`) with `latent_size=2`, and
     `command_time=0.15`.
 
@@ -241,7 +243,8 @@ class QuadrupedNavigationEnv(QuadrupedEnv):
             if source.apartment.textures:
                 raise no_tiny("an apartment with textures")
         task = NavigationTask(source, goal_distance, goal_radius, different_rooms, start_yaw, v_cap)
-        settings = {"image_key": "depth", "depth_range": DEPTH_RANGE, **settings}
+        own = {"image_key": "depth", "depth_range": DEPTH_RANGE, "episode_steps": EPISODE_STEPS}
+        settings = {**own, **settings}
         if settings.get("control") == "latent":
             size = settings.get("latent_size")
             if settings.get("low_level") is None:

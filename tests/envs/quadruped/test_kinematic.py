@@ -38,26 +38,30 @@ def test_each_step_is_the_equations_of_the_docstring():
     mover = KinematicMover(2)
     low_level = LowLevel.steering(2, 0.8)
     # FR, FL, RR, RL: the second of a leg's three residuals, after the gait's four numbers.
-    swings = np.array([0.9, -0.2, 0.4, 0.5])
+    swings = np.array([0.9, -0.9, 0.4, -0.8])
     low_level.weight[[5, 8, 11, 14], 1] = swings
     mover.controller.low_level = low_level
     start = place(position=(0.3, -0.2, 0.32), yaw=0.4)
     mover.reset(dataclasses.replace(start, turn_factor=1.2, turn_drift=-0.07))
-    turn = speed = 0.0
+    turn = late = speed = 0.0
     x, y, yaw = 0.3, -0.2, 0.4
+    grips = []
     for k in range(1, 301):
-        command = np.array([np.sin(k / 40), 0.7])
+        command = np.array([np.sin(k / 40), 0.7 * np.sign(np.sin(k / 13))])
         mover.step(command)
-        twist = np.mean([1, -1, 1, -1] * swings * 0.7)
-        wanted = 0.5 * 0.8 * command[0] + 0.25 * twist
+        swing = 0.25 * np.mean([1, -1, 1, -1] * swings * command[1])
+        wanted = 0.5 * 0.8 * command[0] + swing
         turn += (wanted - turn) * (1 - np.exp(-CONTROL_DT / 0.2))
+        late += (swing - late) * (1 - np.exp(-CONTROL_DT / 0.2))
         if k <= 60:
             continue
-        speed += (0.97 - speed) * (1 - np.exp(-CONTROL_DT / 0.5))
+        grips.append(max(1 - 5 * abs(swing - late), 0.35))
+        speed += (0.97 * grips[-1] - speed) * (1 - np.exp(-CONTROL_DT / 0.5))
         slow = np.clip(10.0 * turn, -3.0, 3.0)
         rate = 2.0 * turn * speed / 0.97 + slow * (1 - speed / 0.97)
         yaw += (1.2 * rate - 0.07) * CONTROL_DT
         x, y = x + speed * CONTROL_DT * np.cos(yaw), y + speed * CONTROL_DT * np.sin(yaw)
+    assert 0.35 < np.median(grips) < 1.0
     pose = mover.pose()
     np.testing.assert_allclose(pose.position[:2], [x, y], atol=1e-9)
     phase = 2 * np.pi * 3.54 * 3.0  # of the trot, Hz
@@ -284,6 +288,35 @@ def test_it_walks_about_as_the_robot_does(low_level, speeds, rates, command):
     assert rate == pytest.approx(true_rate, abs=rates)
     assert early[2] == pytest.approx(true_early[2], abs=0.35)  # the start, rough in the robot
     np.testing.assert_allclose(early[:2], true_early[:2], atol=0.2)
+
+
+@pytest.mark.parametrize("hold", [1, 4])
+def test_commands_that_change_slow_it_down_and_turn_it_as_they_do_the_robot(hold):
+    """Random tight turns of the indoor gait, each held for 0.1 or 0.4 s, on open floor."""
+    commands = np.repeat(np.random.default_rng(0).choice([-1.0, 1.0], (4, 60 // hold)), hold, 1)
+    found = {}
+    for physics in ("kinematic", "bullet"):
+        env = gymnasium.make(
+            ID, physics=physics, control="latent", low_level=indoor_low_level(1), course=LONG,
+            command_time=0.15, camera=False, duration_range=(10, 11),
+        )  # fmt: skip
+        speeds, turned = [], []
+        for row in commands:
+            env.reset(seed=0)
+            over = False
+            for command in row:
+                if not over:  # the robot slips and falls now and then
+                    over = any(env.step(np.array([-1.0, command], np.float32))[2:4])
+            # Without the sway of a stride.
+            strides = env.unwrapped.path[150:]
+            strides = strides[: len(strides) // 28 * 28].reshape(-1, 28, 3)
+            x, y, yaw = np.unwrap(strides, axis=1).mean(1).T
+            speeds.append(np.hypot(np.diff(x), np.diff(y)).mean() / 0.28)
+            turned.append(np.abs(np.diff(np.unwrap(yaw))).mean() / 0.28)
+        env.close()
+        found[physics] = np.mean(speeds), np.mean(turned)
+    assert found["bullet"][0] < 0.7  # of 0.97
+    np.testing.assert_allclose(found["kinematic"], found["bullet"], rtol=0.25)
 
 
 def test_its_trunk_sways_as_the_robots_does():
