@@ -20,6 +20,7 @@ from iap_gym.raycast import rotation_from_yaw_pitch
 pytest.importorskip("pybullet")
 
 ID = "iap_gym/QuadrupedObstacleCourse-v0"
+NAVIGATION = "iap_gym/QuadrupedNavigation-v0"
 LONG = {"preset": "flat", "platform_width": 40.0, "length": 40.0, "platform_back": 20.0}
 
 
@@ -339,3 +340,30 @@ def test_its_trunk_sways_as_the_robots_does():
     difference = swayed["kinematic"] - swayed["bullet"]
     # The robot's own is 0.018, 0.015 and 0.042; a sway out of time would double them.
     np.testing.assert_array_less(np.sqrt((difference**2).mean(axis=0)), [0.01, 0.013, 0.015])
+
+
+@pytest.mark.slow
+def test_who_turns_to_the_goal_gets_about_as_far_as_in_full_physics():
+    """60 apartments: how far, and how episodes end; what its friction and endurance are for."""
+    found = {}
+    for physics in ("kinematic", "bullet"):
+        env = gymnasium.make(
+            NAVIGATION, control="latent", latent_size=1, physics=physics, camera=False
+        )
+        returns, ends = [], []
+        for seed in range(60):
+            observation, _ = env.reset(seed=seed)
+            total, over = 0.0, False
+            while not over:
+                bearing = float(np.clip(observation["goal"][1], -1, 1))
+                observation, reward, *over, info = env.step(np.array([-1, bearing], np.float32))
+                total, over = total + reward, any(over)
+            returns.append(total)
+            ends.append(info["end"])
+        env.close()
+        counts = [ends.count(end) for end in ("goal", "fall", "time")]
+        found[physics] = np.mean(returns), np.std(returns) / len(returns) ** 0.5, counts
+    (ours, error, counts), (true, true_error, true_counts) = found.values()
+    assert abs(ours - true) < 3 * np.hypot(error, true_error), found
+    # Counts of 60 differ by 5 by chance.
+    np.testing.assert_allclose(counts, true_counts, atol=15)
