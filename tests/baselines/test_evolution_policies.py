@@ -28,7 +28,7 @@ ACTION = spaces.Box(-2, 2, (2,), np.float32)
 
 
 def build(name="LinearPolicy", observation=IMAGE, action=ACTION, seed=0, **kwargs):
-    if observation is not FLAT:
+    if observation is not FLAT and name != "CnnPolicy":
         kwargs.setdefault("selector", SMALL)
     policy = make_policy(name, observation, action, kwargs)
     rng = np.random.default_rng(seed)
@@ -204,6 +204,22 @@ def test_outputs_that_are_not_finite_stop():
         policy.act(np.full((1, 5), 10, np.float32))
 
 
+@pytest.mark.parametrize("name", [*POLICIES, "CnnPolicy"])
+@pytest.mark.parametrize(("scale", "factors"), [(0.5, [0.5] * 6), ([3, 0, 1, -1, 2, 0.1],) * 2])
+def test_factors_on_numbers_beside_the_image_are_as_if_they_were_observed_so(name, scale, factors):
+    plain, scaled = (build(name, MIXED, **kwargs) for kwargs in ({}, {"vector_scale": scale}))
+    observations = batch(MIXED, 3)
+    assert len(factors) == observations["after"].shape[1] + observations["zeta"][0].size
+    after, zeta = np.split(np.array(factors, np.float32), [observations["after"].shape[1]])
+    changed = {
+        **observations,
+        "after": observations["after"] * after,
+        "zeta": observations["zeta"] * zeta.reshape(observations["zeta"].shape[1:]),
+    }
+    np.testing.assert_allclose(scaled.act(observations)[0], plain.act(changed)[0], atol=1e-5)
+    assert not np.allclose(scaled.act(observations)[0], plain.act(observations)[0])
+
+
 TWO = spaces.Dict({"left": IMAGE, "right": IMAGE})
 
 
@@ -227,6 +243,10 @@ TWO = spaces.Dict({"left": IMAGE, "right": IMAGE})
         (IMAGE, {"velocity": "next"}, "^velocity: expected"),
         (FLAT, {"places": "x"}, "^places: expected one of 'unit', 'signed'"),
         (IMAGE, {"velocity_gain": float("inf")}, "^velocity_gain: expected"),
+        (IMAGE, {"vector_scale": 2.0}, "^vector_scale: expected None where there is nothing"),
+        (MIXED, {"vector_scale": [1.0, 2.0]}, r"^vector_scale: expected .*\(6,\)"),
+        (MIXED, {"vector_scale": "x"}, "^vector_scale: expected a finite number"),
+        (FLAT, {"vector_scale": float("nan")}, "^vector_scale: expected a finite number"),
         (IMAGE, {"selector": {"patch_size": 99}}, "patch"),
         (IMAGE, {"hidden_size": 3}, r"^policy_kwargs: expected keys .* got \['hidden_size'\]"),
     ],

@@ -82,6 +82,7 @@ class ConvolutionFeatures(Features):
         pool_size: K of the pooling layer.
         pool_stride: its stride.
         feature_size: outputs of the layer with tanh.
+        vector_scale: see ``ImageReader``.
 
     Raises:
         ValueError: an argument out of range, or layers that leave nothing of the image.
@@ -97,8 +98,9 @@ class ConvolutionFeatures(Features):
         pool_size: int,
         pool_stride: int,
         feature_size: int,
+        vector_scale: float | Sequence[float] | None = None,
     ) -> None:
-        self._reader = ImageReader(space, image_key)
+        self._reader = ImageReader(space, image_key, vector_scale)
         outputs = _checks.integers("channels", channels, 1)
         count = len(outputs)
         if not count:

@@ -6,7 +6,7 @@ Letters: B batch, H, W, C image, l selected patches, M features.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -90,16 +90,20 @@ class VectorFeatures(Features):
 
     Args:
         space: Box, Discrete and so on, or a Dict of such, whose images are left out.
+        scale: factors on the numbers, one for each or one for all; None leaves them as they are.
 
     Raises:
-        ValueError: a space that Gymnasium does not flatten to a Box.
+        ValueError: a space that Gymnasium does not flatten to a Box, or another number of factors.
     """
 
-    def __init__(self, space: spaces.Space[Any]) -> None:
+    def __init__(
+        self, space: spaces.Space[Any], scale: float | Sequence[float] | None = None
+    ) -> None:
         self._is_dict = isinstance(space, spaces.Dict)
         parts = space.spaces if isinstance(space, spaces.Dict) else {"": space}
         self._parts = {key: part for key, part in parts.items() if not is_image(part)}
         self.size = sum(flat_box(key, part).shape[0] for key, part in self._parts.items())
+        self._scale = None if scale is None else _scale(scale, self.size)
 
     def read(self, observations: Any, state: State) -> tuple[Array, State]:
         """Return the numbers, (B, M) float32."""
@@ -108,7 +112,8 @@ class VectorFeatures(Features):
             flatten_batch(key, part, observations[key] if self._is_dict else observations, batch)
             for key, part in self._parts.items()
         ]
-        return np.concatenate(flat, axis=1, dtype=np.float32), state
+        numbers = np.concatenate(flat, axis=1, dtype=np.float32)
+        return numbers if self._scale is None else numbers * self._scale, state
 
 
 class ImageReader:
@@ -118,20 +123,31 @@ class ImageReader:
         space: Box (H, W, C) or gray (H, W), or a Dict with such an image; a second image is not
             looked at.
         image_key: the image of the Dict; None where there is one only.
+        vector_scale: factors on the other entries, see ``VectorFeatures``.
 
     Attributes:
         shape: (H, W, C).
         num_beside: how many numbers ``beside`` gives.
 
     Raises:
-        ValueError: an unknown key, no image, or more than one.
+        ValueError: an unknown key, no image, or more than one, or factors on nothing.
     """
 
-    def __init__(self, space: spaces.Space[Any], image_key: str | None) -> None:
+    def __init__(
+        self,
+        space: spaces.Space[Any],
+        image_key: str | None,
+        vector_scale: float | Sequence[float] | None = None,
+    ) -> None:
         self._key, self.space = find_image(space, image_key)
         self.shape = (*self.space.shape, 1)[:3]
-        self._vectors = VectorFeatures(space) if isinstance(space, spaces.Dict) else None
+        self._vectors = (
+            VectorFeatures(space, vector_scale) if isinstance(space, spaces.Dict) else None
+        )
         self.num_beside = 0 if self._vectors is None else self._vectors.size
+        if vector_scale is not None and not self.num_beside:
+            wanted = "None where there is nothing beside the image"
+            raise _checks.refuse("vector_scale", wanted, vector_scale)
 
     def images(self, observations: Any) -> NDArray[Any]:
         """Return the images of a batch, contiguous (B, H, W, C)."""
@@ -162,6 +178,7 @@ class ImageFeatures(Features):
         velocity: "previous" or None.
         velocity_gain: factor on the change of the centres.
         places: "unit" or "signed".
+        vector_scale: see ``ImageReader``.
 
     Raises:
         ValueError: an unknown key, no image, more than one, or an argument out of range.
@@ -175,10 +192,11 @@ class ImageFeatures(Features):
         velocity: str | None,
         velocity_gain: float,
         places: str,
+        vector_scale: float | Sequence[float] | None = None,
     ) -> None:
         from iap_gym.wrappers._encoding import make_selector  # torch, needed for images only
 
-        self._reader = ImageReader(space, image_key)
+        self._reader = ImageReader(space, image_key, vector_scale)
         self._chosen = self.selector = make_selector(dict(selector), self._reader.space)
         self.num_parameters = int(self._chosen.num_parameters)
         self._velocity = _checks.one_of("velocity", velocity, VELOCITIES) is not None
@@ -241,6 +259,12 @@ class ImageFeatures(Features):
         own = with_prefix("selector.", arrays)
         tensors = {name: torch.from_numpy(array.copy()) for name, array in own.items()}
         self._chosen.load_state_dict(tensors)
+
+
+def _scale(value: float | Sequence[float], size: int) -> Array:
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return _checks.array("vector_scale", value, (size,), np.float32)
+    return np.full(size, _checks.real("vector_scale", value), np.float32)
 
 
 def has_image(space: spaces.Space[Any]) -> bool:

@@ -43,6 +43,9 @@ class AttentionPolicy(NetworkPolicy):
             middle: what a linear map is searched for more easily where left and right are alike.
         selector_seed: seed of the selector's first weights and random features where
             ``selector`` has none.
+        vector_scale: factors on the numbers of the observation that are no image, in the order in
+            which Gymnasium flattens them, one for each or one for all; None is 1. A search moves
+            all weights alike, so numbers should be of about the size of 1.
         squash: see ``NetworkPolicy``.
 
     Raises:
@@ -60,6 +63,7 @@ class AttentionPolicy(NetworkPolicy):
         velocity_gain: float = 5.0,
         places: str = "unit",
         selector_seed: int = 0,
+        vector_scale: float | Sequence[float] | None = None,
         squash: str = "tanh",
     ) -> None:
         if selector is not None and not isinstance(selector, Mapping):
@@ -71,7 +75,13 @@ class AttentionPolicy(NetworkPolicy):
         if has_image(observation_space):
             arguments = {"seed": selector_seed, **DEFAULT_SELECTOR, **(selector or {})}
             features = ImageFeatures(
-                observation_space, image_key, arguments, velocity, velocity_gain, places
+                observation_space,
+                image_key,
+                arguments,
+                velocity,
+                velocity_gain,
+                places,
+                vector_scale,
             )
         elif selector is not None or image_key is not None:
             raise _checks.refuse(
@@ -80,7 +90,7 @@ class AttentionPolicy(NetworkPolicy):
                 observation_space,
             )
         else:
-            features = VectorFeatures(observation_space)
+            features = VectorFeatures(observation_space, vector_scale)
         super().__init__(observation_space, action_space, features, squash=squash)
 
 
@@ -174,6 +184,7 @@ class CnnPolicy(NetworkPolicy):
         pool_size: side of the pooling windows.
         pool_stride: their stride.
         feature_size: outputs of the layer with tanh.
+        vector_scale: see ``AttentionPolicy``.
         squash: see ``NetworkPolicy``.
 
     Raises:
@@ -192,6 +203,7 @@ class CnnPolicy(NetworkPolicy):
         pool_size: int = 2,
         pool_stride: int = 2,
         feature_size: int = 8,
+        vector_scale: float | Sequence[float] | None = None,
         squash: str = "tanh",
     ) -> None:
         features = ConvolutionFeatures(
@@ -203,6 +215,7 @@ class CnnPolicy(NetworkPolicy):
             pool_size,
             pool_stride,
             feature_size,
+            vector_scale,
         )
         super().__init__(observation_space, action_space, features, squash=squash)
 

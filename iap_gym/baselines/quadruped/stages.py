@@ -108,7 +108,8 @@ def joint(network: str) -> dict[str, Any]:
 def navigation() -> dict[str, Any]:
     """A high level learns on the surrogate to get through apartments; the best in physics is kept.
 
-    Its camera is wide (110 degrees), so that it sees what it is about to scrape along, and training
+    It has a memory, as turning away from a wall is not done with when the wall is out of sight. Its
+    camera is wide (110 degrees), so that it sees what it is about to scrape along, and training
     episodes are half as long as those it is judged by: who is stuck stays stuck.
     """
     fields = surrogate("iap")
@@ -127,7 +128,11 @@ def navigation() -> dict[str, Any]:
         "policy_kwargs": {
             "trains": "high",
             "steering": "indoor",
-            **copy.deepcopy(NETWORKS["iap"]),
+            "high": "LstmPolicy",
+            "hidden_size": 8,
+            "places": "signed",
+            "selector": {**SELECTOR, "num_selected": 4},
+            "vector_scale": [0.15, 1.0],  # distance in m, bearing in rad
         },
         "total_timesteps": 900_000,
         "eval_every": 100_000,
