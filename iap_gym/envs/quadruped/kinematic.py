@@ -1,8 +1,7 @@
 """A surrogate of the walking robot: a unicycle that turns as the gait does, without dynamics.
 
 A high level learns on it what takes an episode of physics a third of a second in a few
-milliseconds. It is made for transfer, not for likeness: it stops at what the robot would stumble
-over.
+milliseconds. It is made for transfer, not for likeness.
 """
 
 from __future__ import annotations
@@ -76,8 +75,7 @@ class KinematicMover:
 
     with T = 0.2 s, the gait's own low-pass; V = 0.97 m/s and T_v = 0.5 s; k = 2 rad/s and
     k_0 = 10 rad/s, as the robot turns faster before it gets ahead; g is what slipping leaves of the
-    speed while swings change; f and d the ``turn_factor`` and
-    ``turn_drift`` of the place. In the first 0.6 s only the first two of these hold. The trunk is
+    speed while swings change; f and d the ``turn_factor`` and ``turn_drift`` of the place. In the first 0.6 s only the first two of these hold. The trunk is
     turned off its way by the gait of phase p, as the robot's is:
 
     .. math::
@@ -87,13 +85,13 @@ class KinematicMover:
 
     Where it leaves the floor it falls and lies, and where it touches obstacles for longer than
     the place's ``endurance``. Until then it is pushed off and turned as a rigid body is, of radius
-    of gyration g = 0.2 m: the deepest contact of a disc, p deep along the unit vector n from the
+    of gyration R = 0.2 m: the deepest contact of a disc, h deep along the unit vector n from the
     obstacle, at a from the middle of the robot, moves it by
 
     .. math::
-        \lambda = p / (1 + (a \times n)^2 / g^2), \quad
+        \lambda = h / (1 + (a \times n)^2 / R^2), \quad
         (x, y) \leftarrow (x, y) + \lambda n, \quad
-        \psi \leftarrow \psi + \lambda\, (a \times n) / g^2
+        \psi \leftarrow \psi + \lambda\, (a \times n) / R^2
 
     and friction, by the same rule along the obstacle, takes back how far the contact has slipped
     in this step, with 0.7 of this lambda at most. Three contacts are resolved in a step; where
