@@ -75,8 +75,9 @@ class KinematicMover:
 
     with T = 0.2 s, the gait's own low-pass; V = 0.97 m/s and T_v = 0.5 s; k = 2 rad/s and
     k_0 = 10 rad/s, as the robot turns faster before it gets ahead; g is what slipping leaves of the
-    speed while swings change; f and d the ``turn_factor`` and ``turn_drift`` of the place. In the first 0.6 s only the first two of these hold. The trunk is
-    turned off its way by the gait of phase p, as the robot's is:
+    speed while swings change; f and d the ``turn_factor`` and ``turn_drift`` of the place. In the
+    first 0.6 s only the first two lines hold. The trunk is turned off its way by the gait of phase
+    p, as the robot's is:
 
     .. math::
         \mathrm{roll} &= -0.025 \cos p + 0.009 \sin p + 0.22 \tau \\
