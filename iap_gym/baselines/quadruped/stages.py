@@ -134,7 +134,7 @@ def navigation() -> dict[str, Any]:
             "selector": {**SELECTOR, "num_selected": 4},
             "vector_scale": [0.15, 1.0],  # distance in m, bearing in rad
         },
-        "total_timesteps": 900_000,
+        "total_timesteps": 400_000,
         "eval_every": 100_000,
         "eval_episodes": 60,
         "eval_env_kwargs": {"physics": "bullet", "episode_steps": 2000},
