@@ -114,7 +114,7 @@ def summary(results: Sequence[tuple[float, Outcome]]) -> dict[str, Any]:
     ends = [outcome.end for outcome in outcomes]
     return {
         "success_rate": success_rate(outcomes),
-        "success_interval": bootstrap_mean([float(outcome.success) for outcome in outcomes]).to_json(),
+        "success_interval": bootstrap_mean([float(each.success) for each in outcomes]).to_json(),
         "spl": spl(outcomes),
         "spl_interval": bootstrap_mean([outcome.efficiency for outcome in outcomes]).to_json(),
         "return": bootstrap_mean(returns).to_json(),
