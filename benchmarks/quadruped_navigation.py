@@ -3,12 +3,14 @@
     python benchmarks/quadruped_navigation.py
     python benchmarks/quadruped_navigation.py --policy runs/navigation --policy runs/other
     python benchmarks/quadruped_navigation.py --policy runs/navigation --ship
+    python benchmarks/quadruped_navigation.py --policy quadruped-navigation --blind
 
 Each episode has a seed: the same apartment, start and goal for everyone, drawn by none in training,
 whose seeds have 31 bits. "random" walks random curves, "straight" turns to the goal whatever is in
-between, "oracle" follows the shortest way, which it is told. Policies are runs of `iap-gym train`;
-walkers then take the scenes and goals of the first run's configuration. --ship puts the first
-policy among those that come with the package.
+between, "oracle" follows the shortest way, which it is told. Policies are runs of `iap-gym train`
+or come with the package; walkers then take the scenes and goals of the first one's configuration.
+--blind plays each policy once more with nothing in sight: all depths are the largest. --ship puts
+the first policy among those that come with the package.
 """
 
 from __future__ import annotations
@@ -30,11 +32,10 @@ import iap_gym  # noqa: F401 (registers the ids)
 from iap_gym._files import write_text
 from iap_gym.baselines.evolution.rollout import Actor, run_episode
 from iap_gym.baselines.experiments.agents import LastInfo
-from iap_gym.baselines.experiments.config import TrainConfig
-from iap_gym.baselines.experiments.loading import load_agent, make_env
+from iap_gym.baselines.experiments.loading import load_agent
 from iap_gym.baselines.experiments.run import Run
 from iap_gym.baselines.experiments.statistics import bootstrap_mean
-from iap_gym.baselines.quadruped.pretrained import add_pretrained
+from iap_gym.baselines.quadruped.pretrained import PRETRAINED, add_pretrained, load_pretrained
 from iap_gym.envs.quadruped.navigation_metrics import Outcome, spl, success_rate
 from iap_gym.envs.quadruped.navigation_walkers import (
     Walker,
@@ -53,7 +54,16 @@ WALKERS: dict[str, Callable[[gymnasium.Env[Any, Any], int], Walker]] = {
 }
 # What made the policy that comes with the package.
 COMMAND = "iap-gym train --preset quadruped-navigation --run runs/navigation"
+BLIND = ", blind"
 RESULTS = Path(__file__).parent / "results"
+
+
+class Blind(gymnasium.ObservationWrapper[Any, Any, Any]):
+    """Shows a picture in which everything is out of sight."""
+
+    def observation(self, observation: Any) -> Any:
+        """Return the observation with depths of 1."""
+        return {**observation, "depth": np.ones_like(observation["depth"])}
 
 
 class WalkerActor:
@@ -80,15 +90,21 @@ def play(who: str, task: dict[str, Any], seeds: Sequence[int]) -> list[tuple[flo
     Returns:
         Return and outcome of each.
     """
-    if who in WALKERS:
-        env = LastInfo(gymnasium.make(ENV, camera=False, **task))
+    name = who.removesuffix(BLIND)
+    if name in WALKERS:
+        env: Any = gymnasium.make(ENV, camera=False, **task)
     else:
-        env = LastInfo(make_env(configured(who)))
+        env = gymnasium.make(ENV, **configured(name))
+    env = LastInfo(env if name == who else Blind(env))
     try:
-        trained = None if who in WALKERS else load_agent(Run.open(who), env)
         results: list[tuple[float, Outcome]] = []
+        trained: Actor | None = None
+        if name in PRETRAINED:
+            trained = load_pretrained(name).policy
+        elif name not in WALKERS:
+            trained = load_agent(Run.open(name), env)
         for seed in seeds:
-            actor: Actor = trained or WalkerActor(WALKERS[who](env, seed))
+            actor = trained or WalkerActor(WALKERS[name](env, seed))
             episode = run_episode(env, actor, seed)
             results.append((episode.total_reward, Outcome.of(env.info)))
         return results
@@ -96,16 +112,21 @@ def play(who: str, task: dict[str, Any], seeds: Sequence[int]) -> list[tuple[flo
         env.close()
 
 
-def configured(folder: str) -> TrainConfig:
-    """Return the config of a run.
+def configured(policy: str) -> dict[str, Any]:
+    """Return the arguments of the environment of a run, or of a policy of the package.
 
     Raises:
         SystemExit: it is not of this environment.
     """
-    config = Run.open(folder).config()
-    if config.env != ENV:
-        raise SystemExit(f"--policy: expected a run of {ENV}, got one of {config.env} in {folder}")
-    return config.evaluated()
+    if policy in PRETRAINED:
+        found = load_pretrained(policy)
+        env, arguments = found.env, found.env_kwargs
+    else:
+        config = Run.open(policy).config().evaluated()
+        env, arguments = config.env, config.env_kwargs
+    if env != ENV:
+        raise SystemExit(f"--policy: expected one of {ENV}, got one of {env}: {policy}")
+    return arguments
 
 
 def summary(results: Sequence[tuple[float, Outcome]]) -> dict[str, Any]:
@@ -150,15 +171,20 @@ def _with_interval(mean: dict[str, Any]) -> str:
 
 def main() -> None:
     """Play everyone's episodes, and write results."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--episodes", type=int, default=100)
     # The oracle was tuned on the first forty.
     parser.add_argument("--first-seed", type=int, default=1_000)
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--policy", action="append", default=[], help="folder of a run")
+    parser.add_argument("--policy", action="append", default=[], help="folder of a run, or a name")
+    parser.add_argument("--blind", action="store_true", help="play policies blind as well")
     parser.add_argument("--walkers", nargs="*", default=list(WALKERS), choices=list(WALKERS))
     parser.add_argument("--ship", action="store_true", help="the first policy")
-    parser.add_argument("--out", type=Path, default=RESULTS / "quadruped_navigation")
+    parser.add_argument(
+        "--out", type=Path, default=RESULTS / "quadruped_navigation", help="name of .json, .md"
+    )
     options = parser.parse_args()
     if options.ship and not options.policy:
         parser.error("--ship: expected --policy RUN beside it, got nothing")
@@ -166,7 +192,7 @@ def main() -> None:
     load = os.getloadavg()[0]
     task: dict[str, Any] = {}
     if options.policy:
-        arguments = configured(options.policy[0]).env_kwargs
+        arguments = configured(options.policy[0])
         task = {name: arguments[name] for name in TASK if name in arguments}
     seeds = range(options.first_seed, options.first_seed + options.episodes)
     shares = [seeds[i :: options.workers] for i in range(min(options.workers, len(seeds)))]
@@ -174,7 +200,9 @@ def main() -> None:
     with ProcessPoolExecutor(
         options.workers, mp_context=multiprocessing.get_context("spawn")
     ) as pool:
-        for who in (*options.walkers, *options.policy):
+        blind = [policy + BLIND for policy in options.policy if options.blind]
+        print(table({}), end="")
+        for who in (*options.walkers, *options.policy, *blind):
             futures = [pool.submit(play, who, task, share) for share in shares]
             found = {
                 seed: result

@@ -263,6 +263,7 @@ def created(arguments: argparse.Namespace) -> Run:
     for name in evaluations.keys() & changes["env_kwargs"].keys():
         evaluations = merged(evaluations, {name: changes["env_kwargs"][name]})
     fields["eval_env_kwargs"] = evaluations
+    fields["policy_kwargs"] = taken(fields.get("policy_kwargs", {}), policy_kwargs.get("high"))
     fields |= {name: merged(fields.get(name, {}), values) for name, values in changes.items()}
     config = TrainConfig(**fields)
     try:
@@ -278,6 +279,18 @@ def created(arguments: argparse.Namespace) -> Run:
             f"--env: expected module:id with a module that can be imported, got {config.env!r}"
         ) from error
     return Run.create(arguments.run or default_folder(arguments.preset or env), config)
+
+
+def taken(settings: dict[str, Any], high: Any) -> dict[str, Any]:
+    """Return what of a preset's arguments of a policy another high level takes as well."""
+    from iap_gym.baselines.evolution.arguments import keyword_names
+    from iap_gym.baselines.evolution.hierarchy import HierarchicalPolicy
+    from iap_gym.baselines.evolution.networks import NETWORKS
+
+    if high not in NETWORKS or high == settings.get("high"):
+        return settings
+    known = keyword_names(HierarchicalPolicy) | keyword_names(NETWORKS[high])
+    return {name: value for name, value in settings.items() if name in known}
 
 
 def merged(settings: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:

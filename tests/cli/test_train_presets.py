@@ -62,6 +62,20 @@ def test_settings_within_an_argument_change_a_preset_too(tmp_path):
     }
 
 
+@pytest.mark.parametrize("high", ["LinearPolicy", "CnnPolicy"])
+def test_another_high_level_takes_what_it_knows_of_a_preset(tmp_path, high):
+    pytest.importorskip("pybullet")
+    path = tmp_path / "run"
+    words = ["train", "--preset", "quadruped-navigation", *TINY, *FEW, "--run", str(path)]
+    words += ["--eval-every", "1000", "--eval-episodes", "1", "--policy-kwargs", f"high={high}"]
+    words += ["--env-kwargs", "episode_steps=60", "--eval-env-kwargs", "physics=kinematic"]
+    assert cli.main(words) == 0
+    preset, found = training("quadruped-navigation")["policy_kwargs"], Run.open(path).config()
+    dropped = {"LinearPolicy": set(), "CnnPolicy": {"places", "selector"}}[high] | {"hidden_size"}
+    kept = {name: value for name, value in preset.items() if name not in dropped}
+    assert found.policy_kwargs == {**kept, "high": high}
+
+
 def test_the_next_stage_starts_from_the_one_before(surrogate, tmp_path):
     path = tmp_path / "joint"
     words = ["train", "--preset", "quadruped-joint", *TINY, *FEW, "--run", str(path)]
