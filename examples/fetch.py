@@ -37,6 +37,7 @@ from iap_gym.recurrent import CORES
 
 ENV = "iap_gym/FetchPickAndPlace-v0"
 STEPS = 50  # of an episode
+RESULT = "evaluation.json"
 SAC_KWARGS: dict[str, Any] = {
     "learning_rate": 1e-3,
     "buffer_size": 1_000_000,
@@ -185,7 +186,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--learner", choices=("her", "ppo"), default="her")
-    parser.add_argument("--core", choices=tuple(CORES), default="gatel0rd", help="of RecurrentPPO")
+    parser.add_argument("--core", choices=tuple(CORES), help="of RecurrentPPO; default gatel0rd")
     parser.add_argument("--minutes", type=float, default=60.0, help="of training, at most")
     parser.add_argument("--timesteps", type=at_least(1), default=10**9, help="at most")
     parser.add_argument("--seed", type=at_least(0), default=0)
@@ -193,6 +194,11 @@ def main() -> None:
     parser.add_argument("--threads", type=at_least(1), default=1, help="of torch")
     parser.add_argument("--out", type=Path, help="folder for the model and its result")
     options = parser.parse_args()
+    if options.core is not None and options.learner != "ppo":
+        parser.error(f"--core: expected --learner ppo beside it, got {options.learner}")
+    options.core = options.core or "gatel0rd"
+    if options.out is not None and (options.out / RESULT).exists():
+        parser.error(f"--out: expected a folder without {RESULT}, got {options.out}")
     if not options.minutes > 0:
         parser.error(f"--minutes: expected a number > 0, got {options.minutes}")
 
@@ -223,7 +229,7 @@ def main() -> None:
         "curve": watch.curve,
         **evaluation.to_json(),
     }
-    write_text(options.out / "evaluation.json", json.dumps(found, indent=2) + "\n")
+    write_text(options.out / RESULT, json.dumps(found, indent=2) + "\n")
 
 
 if __name__ == "__main__":

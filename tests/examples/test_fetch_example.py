@@ -41,6 +41,23 @@ def test_the_grippers_distance_is_taken_off():
     shaped.close()
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--core", "lstm"], "--core: expected --learner ppo beside it, got her"),
+        (["--out", "."], "--out: expected a folder without evaluation.json"),
+        (["--minutes", "0"], "--minutes: expected a number > 0"),
+    ],
+)
+def test_what_it_would_ignore_is_refused(words, message, tmp_path, monkeypatch, capsys):
+    (tmp_path / "evaluation.json").write_text("{}")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["fetch.py", *words])
+    with pytest.raises(SystemExit, match="2"):
+        example().main()
+    assert message in capsys.readouterr().err
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "files"),
