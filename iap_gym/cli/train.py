@@ -283,6 +283,8 @@ def created(arguments: argparse.Namespace) -> Run:
 
 def taken(settings: dict[str, Any], high: Any) -> dict[str, Any]:
     """Return what of a preset's arguments of a policy another high level takes as well."""
+    if high is None:
+        return settings
     from iap_gym.baselines.evolution.arguments import keyword_names
     from iap_gym.baselines.evolution.hierarchy import HierarchicalPolicy
     from iap_gym.baselines.evolution.networks import NETWORKS
