@@ -51,10 +51,10 @@ SAC_KWARGS: dict[str, Any] = {
 SAC_ENVS, SAC_UPDATES = 8, 4  # updates after a step of all
 PPO_KWARGS: dict[str, Any] = {
     "n_steps": STEPS,
-    "batch_size": 200,
-    "n_epochs": 5,
+    "batch_size": 800,
+    "n_epochs": 8,
     "gamma": 0.95,
-    "learning_rate": 3e-4,
+    "learning_rate": 5e-4,
     "ent_coef": 1e-3,
     "bptt": 25,
     "gate_penalty": 1e-3,
@@ -62,7 +62,7 @@ PPO_KWARGS: dict[str, Any] = {
     "policy_kwargs": {"hidden_size": 64, "net_arch": [64]},
     "stopped_path": None,
 }
-PPO_ENVS = 16
+PPO_ENVS = 64
 
 
 class Approach(gymnasium.Wrapper[Any, Any, Any, Any]):
