@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from iap_gym.envs.quadruped.floor_paint import Taken, mark_goal, shade
 from iap_gym.envs.quadruped.mover import Place, Pose
 from iap_gym.envs.quadruped.robot_view import RobotView, make_robot_view
 from iap_gym.envs.quadruped.view import Caster, View
@@ -26,7 +27,6 @@ CUT = 0.6  # m above the floor at which what stands is cut off: rooms are open t
 FINER = 2  # pixels across that are averaged to one
 INSET = 0.36  # of the height, at most about
 FRAME = 2  # pixels of white around the inset
-SHADOW = (0.26, 0.15, 0.5)  # m along and across, darkest
 
 
 class Painter:
@@ -64,7 +64,10 @@ class Painter:
         caster, robot = self._enter(place)
         eye, axes = _camera(path, place.floor_height)
         picture, depth = caster.rgb(eye, axes).copy(), caster.depth(eye, axes)
-        _shade(picture, depth, eye, axes, pose)
+        taken = Taken(picture, depth, eye, axes, FOV)
+        if place.goal is not None:
+            mark_goal(taken, *place.goal, place.floor_height)
+        shade(taken, pose)
         body, distance = robot.see(eye, axes, pose, joint_angles)
         nearer = distance < depth
         picture[nearer] = body[nearer]
@@ -126,14 +129,17 @@ def cut(scene: Scene, height: float) -> Scene:
 
 
 def paste(picture: NDArray[np.uint8], frame: NDArray[Any], region: tuple[slice, slice]) -> None:
-    """Put what the robot sees into a region of a picture, pixel by pixel, framed in white."""
+    """Put what the robot sees into a region of a picture, pixel by pixel, framed in white.
+
+    Depth is shown as its root: most of what stands in a room is in the first fifth of the range.
+    """
     rows, columns = region
     height, width = rows.stop - rows.start, columns.stop - columns.start
     down = np.arange(height) * frame.shape[0] // height
     across = np.arange(width) * frame.shape[1] // width
     inset = frame[down][:, across]
     if inset.dtype != np.uint8:  # depth in [0, 1]
-        inset = np.round(255.0 * inset).astype(np.uint8)
+        inset = np.round(255.0 * np.sqrt(inset)).astype(np.uint8)
     picture[: rows.stop + FRAME, : columns.stop + FRAME] = 255
     picture[region] = inset
 
@@ -166,36 +172,6 @@ def _nearest() -> float:
     ahead, down = np.array([BEHIND + AHEAD, ABOVE - AT]) / np.hypot(BEHIND + AHEAD, ABOVE - AT)
     falls = down + np.tan(np.radians(FOV) / 2) * ahead  # of the lowest ray, for each m of depth
     return 0.97 * float(ABOVE / falls)  # floors of scans are bumpy
-
-
-def _shade(
-    picture: NDArray[np.uint8], depth: NDArray[np.float32], eye: Array, axes: Array, pose: Pose
-) -> None:
-    """Darken what lies below the trunk: softly, so that the robot stands on something."""
-    height, width = depth.shape
-    slope = np.tan(np.radians(FOV) / 2) / height * 2
-    # The part of the picture in which the shadow is, from the corners of what is below the trunk.
-    ahead = np.array([np.cos(pose.yaw), np.sin(pose.yaw), 0.0])
-    left = np.array([-ahead[1], ahead[0], 0.0])
-    along, across, darkest = SHADOW
-    center = pose.position - [0.0, 0.0, AT]
-    corners = np.array(
-        [center + 2.5 * (a * along * ahead + b * across * left) for a in (-1, 1) for b in (-1, 1)]
-    )
-    seen = (corners - eye) @ axes
-    if (seen[:, 0] < NEAR).any():
-        return
-    row = height / 2 - seen[:, 2] / seen[:, 0] / slope
-    column = width / 2 - seen[:, 1] / seen[:, 0] / slope
-    rows = slice(max(0, int(row.min())), min(height, int(row.max()) + 1))
-    columns = slice(max(0, int(column.min())), min(width, int(column.max()) + 1))
-    ups = (height / 2 - np.arange(height)[rows] - 0.5) * slope
-    lefts = (width / 2 - np.arange(width)[columns] - 0.5) * slope
-    rays = axes[:, 0] + ups[:, None, None] * axes[:, 2] + lefts[:, None] * axes[:, 1]
-    points = eye + depth[rows, columns, None] * rays - pose.position
-    far = ((points @ ahead) / along) ** 2 + ((points @ left) / across) ** 2
-    light = 1.0 - darkest * np.exp(-far) * (points[..., 2] < 0.0)
-    picture[rows, columns] = np.round(picture[rows, columns] * light[..., None]).astype(np.uint8)
 
 
 def _shrunk(picture: NDArray[np.uint8], factor: int) -> NDArray[np.uint8]:

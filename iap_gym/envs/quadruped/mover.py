@@ -64,6 +64,7 @@ class Place:
             falls over some at once and gets along others.
         turn_factor: the surrogate turns so many times as fast.
         turn_drift: and so fast by itself, rad/s.
+        goal: what is to be reached, for pictures: ((x, y), radius), m; None for nothing.
 
     Raises:
         ValueError: an attribute is none of this.
@@ -78,6 +79,7 @@ class Place:
     endurance: float = 0.0
     turn_factor: float = 1.0
     turn_drift: float = 0.0
+    goal: tuple[tuple[float, float], float] | None = None
 
     def __post_init__(self) -> None:
         _checks.instance("world", self.world, World, "a World")

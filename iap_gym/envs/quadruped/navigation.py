@@ -117,6 +117,7 @@ class NavigationTask:
             yaw=_wrapped(yaw),
             floor_height=height,
             endurance=float(rng.exponential(ENDURANCE)),
+            goal=((float(self.goal[0]), float(self.goal[1])), self._radius),
         )
 
     def advance(self, pose: Pose, dt: float) -> tuple[float, str | None]:

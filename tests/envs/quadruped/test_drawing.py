@@ -6,7 +6,7 @@ import itertools
 import numpy as np
 import pytest
 
-from iap_gym.envs.quadruped.drawing import FRAME, INSET, Painter, cut, paste
+from iap_gym.envs.quadruped.drawing import FOV, FRAME, INSET, Painter, _camera, cut, paste
 from iap_gym.envs.quadruped.navigation import QuadrupedNavigationEnv
 from iap_gym.envs.quadruped.obstacle_course import QuadrupedObstacleCourseEnv
 from iap_gym.raycast import Box, Ground, RayCaster, Scene
@@ -76,7 +76,7 @@ def test_corner_shows_exactly_what_is_observed(make):
     assert shown.shape == (40, 60, 3)
     seen = observation.get("camera", observation.get("depth"))
     if seen.dtype != np.uint8:
-        seen = np.round(255 * seen).astype(np.uint8).repeat(3, axis=2)
+        seen = np.round(255 * np.sqrt(seen)).astype(np.uint8).repeat(3, axis=2)
     assert np.array_equal(shown, seen.repeat(4, axis=0).repeat(4, axis=1))
     assert (picture[:FRAME, : 60 + 2 * FRAME] == 255).all()
     assert (picture[40 + FRAME : 40 + 2 * FRAME, : 60 + 2 * FRAME] == 255).all()
@@ -148,6 +148,53 @@ def test_walls_and_ceilings_do_not_hide_the_robot():
     env.close()
 
 
+def green(picture):
+    """Return where a picture is greener than a grey floor."""
+    red, green, blue = np.moveaxis(picture.astype(int), -1, 0)
+    return (green > red + 40) & (green > blue + 40)
+
+
+def test_goal_is_painted_where_it_is(env):
+    env.reset(seed=0)
+    pose, angles, floor = env.mover.pose(), env.mover.joint_angles(), env.place.floor_height
+    scene = Scene((), ground=Ground(floor, (200, 200, 200)))
+    found = []
+    for goal in (
+        None,
+        ((1.5, 0.5), 0.2),
+        ((1.5, -0.5), 0.2),
+        ((1.5, 0.5), 0.4),
+        ((-4.0, 0.0), 1.0),
+    ):
+        painter = Painter((90, 120), None)
+        place = dataclasses.replace(env.place, scene=scene, goal=goal)
+        found.append(green(painter.paint(place, pose, angles, env.path, None)))
+        painter.close()
+    nothing, left, right, large, behind = found
+    assert not nothing.any()
+    assert not behind.any()
+    assert large.sum() / left.sum() == pytest.approx(4.0, rel=0.2)  # the area of twice the radius
+    middles = [np.argwhere(each).mean(axis=0) for each in (left, right)]
+    assert middles[0][1] < 60 < middles[1][1]
+    # Where a pinhole camera has the middle of the disc.
+    eye, axes = _camera(env.path, floor)
+    ahead, to_left, up = (np.array([1.5, 0.5, floor]) - eye) @ axes
+    focal = 45 / np.tan(np.radians(FOV) / 2)
+    expected = (44.5 - focal * up / ahead, 59.5 - focal * to_left / ahead)
+    np.testing.assert_allclose(middles[0], expected, atol=1.0)
+
+
+def test_goal_of_navigation_is_seen_from_near():
+    env = QuadrupedNavigationEnv(goal_distance=(0.5, 1.0), start_yaw=0.0, **SMALL)
+    seen = 0
+    for seed in range(5):
+        env.reset(seed=seed)
+        assert env.place.goal == (tuple(env.task.goal), 0.4)
+        seen += green(env.render()).mean() > 0.01
+    env.close()
+    assert seen >= 4  # furniture may stand before it
+
+
 def test_cut_leaves_what_is_below():
     boxes = (
         Box((0, 0, 1.25), (0.1, 2, 1.25), 0.3, (10, 0, 0)),  # a wall
@@ -169,9 +216,9 @@ def test_cut_leaves_what_is_below():
     assert depth[4, 4] == pytest.approx(2.4)
 
 
-def test_paste_rounds_depth():
+def test_depth_is_shown_as_its_root():
     picture = np.zeros((60, 80, 3), np.uint8)
-    paste(picture, np.full((10, 10, 1), 0.5, np.float32), (slice(2, 22), slice(2, 22)))
+    paste(picture, np.full((10, 10, 1), 0.25, np.float32), (slice(2, 22), slice(2, 22)))
     assert (picture[2:22, 2:22] == 128).all()
     assert (picture[:24, :2] == 255).all()
     assert not picture[24:].any()
