@@ -6,13 +6,19 @@ import pytest
 from iap_gym._video import read_video
 from iap_gym.baselines.evolution.observations import add_axis
 from iap_gym.baselines.experiments.config import TrainConfig
-from iap_gym.baselines.experiments.evaluate import evaluate, save_evaluations, table
+from iap_gym.baselines.experiments.evaluate import (
+    evaluate,
+    load_evaluations,
+    save_evaluations,
+    table,
+)
 from iap_gym.baselines.experiments.film import END_SECONDS, record, scene
 from iap_gym.baselines.experiments.loading import load_agent, make_env
 from iap_gym.baselines.experiments.run import Run
 from iap_gym.baselines.experiments.shutter import RATE, Shutter, frame_rate
 from iap_gym.baselines.experiments.train import train
 from iap_gym.cli import main as cli
+from iap_gym.envs.quadruped.navigation_metrics import Outcome, spl
 
 STEPS = 50  # control steps of an episode
 SETTINGS = {"episode_steps": STEPS, "render_size": [60, 80], "camera_size": [16, 16]}
@@ -53,6 +59,7 @@ def test_film_has_the_rate_of_the_world_whatever_a_step_is(run):
     assert played.returns["trained"] == tuple(returns)
     assert played.ends == {"trained": {"time": 2}}
     assert played.success_rates == {"trained": 0.0}
+    assert played.spl == ({"trained": 0.0} if "Navigation" in run.config().env else {})
 
 
 def test_watch_draws_the_ways_and_the_report_shows_them(run, capsys, tmp_path):
@@ -75,6 +82,35 @@ def test_watch_draws_the_ways_and_the_report_shows_them(run, capsys, tmp_path):
 def test_table_tells_how_episodes_ended(run):
     lines = table(evaluate(run, 2, kinds=["trained", "zero"])).splitlines()
     assert lines[-3:] == ["how episodes ended", "trained  time 2", "zero     time 2"]
+
+
+def test_spl_is_that_of_the_episodes(tmp_path):
+    """An episode that begins at its goal's door: some walk straight into it, some do not."""
+    near = {"goal_distance": [0.45, 0.6], "start_yaw": 0.0, "episode_steps": 150}
+    config = TrainConfig(
+        algo_kwargs={"population_size": 2},
+        total_timesteps=1,
+        **{**KINDS["pmtg"], "env_kwargs": {**SETTINGS, **near}},
+    )
+    run = Run.create(tmp_path / "near", config)
+    train(run)
+    evaluation = evaluate(run, 4, kinds=["zero"], workers=2)
+    env = make_env(run.config())
+    outcomes = []
+    for seed in evaluation.seeds:
+        env.reset(seed=seed)
+        ended = False
+        while not ended:
+            _, _, terminated, truncated, info = env.step(np.zeros(env.action_space.shape))
+            ended = terminated or truncated
+        outcomes.append(Outcome.of(info))
+    env.close()
+    assert evaluation.spl["zero"] == pytest.approx(spl(outcomes))
+    assert 0 < evaluation.spl["zero"] <= evaluation.success_rates["zero"]
+    assert f"{spl(outcomes):.3f}" in table(evaluation).splitlines()[-4]
+    assert "SPL" in table(evaluation).splitlines()[1]
+    save_evaluations(run, [evaluation])
+    assert load_evaluations(run) == [evaluation]
 
 
 def test_patches_are_marked_where_the_robot_sees(run):

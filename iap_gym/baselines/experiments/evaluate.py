@@ -42,6 +42,17 @@ class Evaluation:
     gate_rates: dict[str, float] = field(default_factory=dict)  # by kind, of those with gates
     # By kind, how many episodes ended for what reason, where the environment says it.
     ends: dict[str, dict[str, int]] = field(default_factory=dict)
+    spl: dict[str, float] = field(default_factory=dict)  # by kind, of navigation
+
+    @property
+    def shares(self) -> dict[str, dict[str, str]]:
+        """Numbers beside the returns, as text: by their title, and by kind."""
+        found = {
+            "success": {kind: f"{rate:.1%}" for kind, rate in self.success_rates.items()},
+            "SPL": {kind: f"{spl:.3f}" for kind, spl in self.spl.items()},
+            "open gates": {kind: f"{rate:.1%}" for kind, rate in self.gate_rates.items()},
+        }
+        return {title: texts for title, texts in found.items() if texts}
 
     def mean(self, kind: str) -> Mean:
         """Mean return of one kind with its interval."""
@@ -82,6 +93,7 @@ class Evaluation:
             "success_rates": self.success_rates,
             "gate_rates": self.gate_rates,
             "ends": self.ends,
+            "spl": self.spl,
         }
 
     @classmethod
@@ -98,6 +110,7 @@ class Evaluation:
             dict(fields.get("success_rates", {})),
             dict(fields.get("gate_rates", {})),
             {kind: dict(counts) for kind, counts in fields.get("ends", {}).items()},
+            dict(fields.get("spl", {})),
         )
 
 
@@ -165,6 +178,7 @@ def evaluate(
         },
         {kind: part.gate_rate for kind, part in played.items() if part.gate_rate is not None},
         {kind: dict(Counter(part.ends)) for kind, part in played.items() if part.ends is not None},
+        {kind: float(np.mean(part.spl)) for kind, part in played.items() if part.spl is not None},
     )
 
 
@@ -220,18 +234,15 @@ def table(evaluation: Evaluation) -> str:
     """Lay an evaluation out as lines of text."""
     means = {kind: str(evaluation.mean(kind)) for kind in evaluation.returns}
     width = max(24, *map(len, means.values())) + 2
-    rates = {"success": evaluation.success_rates, "open gates": evaluation.gate_rates}
-    rates = {name: found for name, found in rates.items() if found}
+    titles = evaluation.shares
     lines = [
         f"{evaluation.env}{evaluation.details}, {len(evaluation.seeds)} episodes, "
         + ("95 % bootstrap intervals" if enough(evaluation) else "too few for intervals"),
-        f"{'agent':<9}{''.join(f'{name:<12}' for name in rates)}{'mean return':<{width}}"
+        f"{'agent':<9}{''.join(f'{title:<12}' for title in titles)}{'mean return':<{width}}"
         "trained minus it",
     ]
     for kind, mean in means.items():
-        shares = "".join(
-            f"{f'{found[kind]:.1%}' if kind in found else '':<12}" for found in rates.values()
-        )
+        shares = "".join(f"{texts.get(kind, ''):<12}" for texts in titles.values())
         difference = "" if kind == "trained" else str(evaluation.difference(kind))
         lines.append(f"{kind:<9}{shares}{mean:<{width}}{difference}".rstrip())
     if evaluation.ends:

@@ -37,6 +37,11 @@ def why_ended(info: Mapping[str, Any]) -> str | None:
     return str(info["end"]) if "end" in info else None
 
 
+def path_efficiency(info: Mapping[str, Any]) -> float | None:
+    """Return the part of SPL that an episode adds; None where its last ``info`` does not say."""
+    return float(info["spl"]) if "spl" in info else None
+
+
 def in_words(ends: Mapping[str, int]) -> str:
     """Say how often episodes ended in each way, the most frequent first."""
     return ", ".join(f"{end} {count}" for end, count in Counter(ends).most_common())

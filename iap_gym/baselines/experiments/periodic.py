@@ -17,7 +17,7 @@ from sb3_contrib.common.recurrent.policies import RecurrentActorCriticPolicy
 from stable_baselines3.common.vec_env import VecNormalize
 
 from iap_gym import _checks
-from iap_gym.baselines.experiments.outcomes import known, succeeded, why_ended
+from iap_gym.baselines.experiments.outcomes import known, path_efficiency, succeeded, why_ended
 from iap_gym.baselines.ppo.finite import bad_rows
 from iap_gym.recurrent import Core
 
@@ -39,6 +39,7 @@ class Played:
     """Fraction of open gates over all steps; None for a core without gates."""
     seconds: float
     ends: tuple[str, ...] | None = None
+    spl: tuple[float, ...] | None = None  # success weighted by path length, where there is one
     """Why each episode ended; None where the environment does not say."""
 
     def row(self, timesteps: int) -> dict[str, Any]:
@@ -152,6 +153,7 @@ def evaluate_policy_batch(
         gates.rate(),
         time.perf_counter() - begin,
         known(why_ended(episode.info) for episode in ended),
+        known(path_efficiency(episode.info) for episode in ended),
     )
 
 

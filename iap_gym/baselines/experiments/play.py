@@ -16,7 +16,7 @@ from iap_gym.baselines.evolution.rollout import Actor, Episode, run_episode
 from iap_gym.baselines.experiments.agents import FirstObservation, LastInfo, RandomAgent, ZeroAgent
 from iap_gym.baselines.experiments.config import TrainConfig
 from iap_gym.baselines.experiments.loading import load_agent, make_env
-from iap_gym.baselines.experiments.outcomes import known, succeeded, why_ended
+from iap_gym.baselines.experiments.outcomes import known, path_efficiency, succeeded, why_ended
 from iap_gym.baselines.experiments.run import Run
 
 KINDS = ("trained", "random", "zero", "blind")
@@ -32,6 +32,7 @@ class Played:
     successes: tuple[bool, ...] | None = None  # None where nothing says what a success is
     gate_rate: float | None = None  # fraction of open gates over all steps
     ends: tuple[str, ...] | None = None  # why each ended; None where nothing says it
+    spl: tuple[float, ...] | None = None  # success weighted by path length, where there is one
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,13 @@ class Task:
             succeeded(self.config.env, total, info)
             for total, info in zip(returns, infos, strict=True)
         )
-        return Played(returns, lengths, successes, ends=known(map(why_ended, infos)))
+        return Played(
+            returns,
+            lengths,
+            successes,
+            ends=known(map(why_ended, infos)),
+            spl=known(map(path_efficiency, infos)),
+        )
 
     def _play_together(self, seeds: Sequence[int]) -> Played:
         from iap_gym.baselines.evolution.evaluation import one_torch_thread
@@ -106,7 +113,12 @@ class Task:
                 env_id=self.config.env,
             )
         return Played(
-            played.returns, played.lengths, played.successes, played.gate_rate, played.ends
+            played.returns,
+            played.lengths,
+            played.successes,
+            played.gate_rate,
+            played.ends,
+            played.spl,
         )
 
 
@@ -156,7 +168,9 @@ def _join(seeds: Sequence[int], chunks: Sequence[Sequence[int]], parts: Sequence
         return tuple(listed[i] for i in order)
 
     flat = itertools.chain.from_iterable
-    successes, ends = known(part.successes for part in parts), known(part.ends for part in parts)
+    successes, ends, spl = (
+        known(getattr(part, name) for part in parts) for name in ("successes", "ends", "spl")
+    )
     # Every step has as many gates.
     rates = [(part.gate_rate, sum(part.lengths)) for part in parts if part.gate_rate is not None]
     rate = (
@@ -168,4 +182,5 @@ def _join(seeds: Sequence[int], chunks: Sequence[Sequence[int]], parts: Sequence
         None if successes is None else ordered(flat(successes)),
         rate,
         None if ends is None else ordered(flat(ends)),
+        None if spl is None else ordered(flat(spl)),
     )

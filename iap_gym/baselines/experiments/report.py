@@ -47,13 +47,12 @@ def evaluation_table(evaluation: Evaluation, trained_for: int | None = None) -> 
         evaluation: what was played.
         trained_for: steps of training by now; an evaluation of earlier ones is said to be so.
     """
-    rates = {"success": evaluation.success_rates, "open gates": evaluation.gate_rates}
-    rates = {name: found for name, found in rates.items() if found}
-    titles = ["agent", *rates, "mean return", "trained minus it"]
+    found = evaluation.shares
+    titles = ["agent", *found, "mean return", "trained minus it"]
     titles += ["ends"] if evaluation.ends else []
     rows = [f"<tr>{''.join(f'<th>{title}</th>' for title in titles)}</tr>"]
     for kind in evaluation.returns:
-        shares = [f"{found[kind]:.1%}" if kind in found else "" for found in rates.values()]
+        shares = [texts.get(kind, "") for texts in found.values()]
         difference = "" if kind == "trained" else str(evaluation.difference(kind))
         cells = [kind, *shares, str(evaluation.mean(kind)), difference]
         cells += [html.escape(in_words(evaluation.ends[kind]))] if evaluation.ends else []

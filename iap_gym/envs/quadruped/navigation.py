@@ -14,6 +14,7 @@ from iap_gym import _checks
 from iap_gym.envs.quadruped import a1
 from iap_gym.envs.quadruped.env import QuadrupedEnv
 from iap_gym.envs.quadruped.mover import Place, Pose
+from iap_gym.envs.quadruped.navigation_metrics import path_efficiency
 from iap_gym.envs.quadruped.navigation_steering import indoor_low_level
 from iap_gym.envs.quadruped.observation import no_tiny
 from iap_gym.envs.quadruped.scenes.distance_field import DistanceField
@@ -106,7 +107,7 @@ class NavigationTask:
         way = self.field.path(position)
         ahead = way[min(len(way) - 1, math.ceil(0.5 / self.scene.traversable.resolution))]
         yaw = math.atan2(*(ahead - position)[::-1]) + self._start_yaw * rng.uniform(-1.0, 1.0)
-        self._steps, self._length = 0, 0.0
+        self._steps, self._length, self._arrived = 0, 0.0, False
         self._corner = position
         x, y = position.tolist()
         height = self.scene.floor_height
@@ -133,8 +134,9 @@ class NavigationTask:
         reward = max(-cap, min(self._distance - distance, cap))
         self._distance = distance
         # The way must be short, too: a goal behind a wall is not reached through it.
-        arrived = self._straight(pose) <= self._radius and distance <= 2.0 * self._radius
-        return reward, "goal" if arrived else None
+        near = self._straight(pose) <= self._radius
+        self._arrived = near and distance <= 2.0 * self._radius
+        return reward, "goal" if self._arrived else None
 
     def observe(self, pose: Pose) -> dict[str, NDArray[Any]]:
         """Return ``goal``: distance (m) and bearing (rad, positive is left), float32 (2,)."""
@@ -144,12 +146,14 @@ class NavigationTask:
         return {"goal": np.array((distance, bearing), np.float32)}
 
     def info(self, pose: Pose) -> dict[str, Any]:
-        """Return goal, lengths of ways, and of the path so far."""
+        """Return goal, lengths of ways, that of the path so far, and what SPL gets of it."""
+        walked = self._walked(pose)
         return {
             "goal": self.goal.copy(),
             "distance": self._distance,
             "shortest": self.shortest,
-            "path_length": self._walked(pose),
+            "path_length": walked,
+            "spl": path_efficiency(self._arrived, self.shortest, walked),
         }
 
     def _walked(self, pose: Pose) -> float:
@@ -206,7 +210,8 @@ class QuadrupedNavigationEnv(QuadrupedEnv):
 
     ## Info
     Adds `goal` (2,) m; `distance`, what the shortest way is still long, m; `shortest`, what it was
-    at the start; and `path_length`, what was walked, m: from these follows SPL
+    at the start; `path_length`, what was walked, m; and `spl`, 0 before the goal and
+    `shortest / max(path_length, shortest)` at it, whose mean over episodes is SPL
     (`navigation_metrics`). `unwrapped.task` has the scene and the ways (`scene`, `field`).
 
     Args:

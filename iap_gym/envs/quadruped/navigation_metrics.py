@@ -43,7 +43,12 @@ class Outcome:
     @property
     def efficiency(self) -> float:
         """S l / max(p, l): 0 without success, else at most 1, for a walk as short as possible."""
-        return self.success * self.shortest / max(self.path_length, self.shortest)
+        return path_efficiency(self.success, self.shortest, self.path_length)
+
+
+def path_efficiency(success: bool, shortest: float, path_length: float) -> float:
+    """Return what an episode adds to SPL, in [0, 1]; lengths in m."""
+    return success * shortest / max(path_length, shortest)
 
 
 def success_rate(outcomes: Sequence[Outcome]) -> float:

@@ -182,6 +182,8 @@ def test_the_oracle_walks_through_doors_where_the_straight_walker_does_not():
             total, info = walk(env, walker, seed)
             outcome = Outcome.of(info)
             outcomes[name].append(outcome)
+            assert info["spl"] == outcome.efficiency
+            assert (info["spl"] > 0) == outcome.success
             if outcome.success:
                 assert info["end"] == "goal"
                 assert math.dist(info["position"][:2], info["goal"]) <= 0.4
