@@ -75,11 +75,17 @@ def test_runs_without_numbers_in_the_column_are_left_out_by_name(folders, capsys
     assert "has no number in its column 'gate_rate'" in capsys.readouterr().err
 
 
-def test_success_in_evaluations_has_a_panel_of_one_run(folders, tmp_path):
-    out = tmp_path / "one.svg"
+def test_evaluations_have_a_panel_of_one_run(folders, tmp_path):
+    out, run = tmp_path / "one.svg", Run.open(folders[0])
     assert cli.main(["plot", folders[0], "--out", str(out)]) == 0
+    assert "success rate" in out.read_text()
     assert "in evaluations" in out.read_text()
-    Run.open(folders[0]).evaluations_file.unlink()
+    run.write_evaluations([{"timesteps": t, "mean_return": float(t)} for t in (100, 200)])
+    assert cli.main(["plot", folders[0], "--out", str(out)]) == 0
+    assert out.read_text().count("mean return") == 2  # in training, and in evaluations
+    assert "in evaluations" in out.read_text()
+    assert "success rate" not in out.read_text()
+    run.evaluations_file.unlink()
     assert cli.main(["plot", folders[0], "--out", str(out)]) == 0
     assert "in evaluations" not in out.read_text()
 

@@ -34,7 +34,8 @@ def draw_curves(runs: Sequence[Run], path: str | os.PathLike[str]) -> None:
     """Draw the mean return in training over environment steps.
 
     Of evolution strategies the best of the population is a thin line. Of a single run, the rate of
-    open gates has an axis of its own, and the success rate of the evaluations a panel of its own.
+    open gates has an axis of its own, and what its evaluations found a panel of its own: the
+    success rate, or where nobody counts successes the mean return.
 
     Args:
         runs: runs with metrics, drawn into one picture.
@@ -46,10 +47,10 @@ def draw_curves(runs: Sequence[Run], path: str | os.PathLike[str]) -> None:
     """
     if not runs:
         raise ValueError("runs: expected at least one run, got none")
-    evaluations = _successes(runs[0]) if len(runs) == 1 else None
+    evaluations = _evaluations(runs[0]) if len(runs) == 1 else None
     figure, axes = _figure()
     if evaluations is not None:
-        _add_success(figure, axes, *evaluations)
+        _add_evaluations(figure, axes, *evaluations)
     thin = ""
     for index, run in enumerate(runs):
         metrics = run.metrics()
@@ -68,13 +69,16 @@ def draw_curves(runs: Sequence[Run], path: str | os.PathLike[str]) -> None:
     _save(figure, path)
 
 
-def _successes(run: Run) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return timesteps and success rates of the evaluations in training, None without such."""
+def _evaluations(run: Run) -> tuple[str, np.ndarray, np.ndarray] | None:
+    """Return what was found in evaluations in training, timesteps and values; None without such."""
     if not run.evaluations_file.is_file():
         return None
     table = run.evaluations()
-    rates = table.get(SUCCESS, np.full(1, np.nan))
-    return (table["timesteps"], rates) if np.isfinite(rates).any() else None
+    for name in (SUCCESS, "mean_return"):
+        values = table.get(name, np.full(1, np.nan))
+        if np.isfinite(values).any():
+            return name, table["timesteps"], values
+    return None
 
 
 def draw_comparison(groups: Sequence[Group], metric: str, path: str | os.PathLike[str]) -> None:
@@ -122,14 +126,17 @@ def _figure() -> tuple[Figure, Axes]:
     return figure, axes
 
 
-def _add_success(figure: Figure, above: Axes, timesteps: np.ndarray, rates: np.ndarray) -> None:
+def _add_evaluations(
+    figure: Figure, above: Axes, name: str, timesteps: np.ndarray, values: np.ndarray
+) -> None:
     figure.set_figheight(5.6)
     both = figure.add_gridspec(2, 1, height_ratios=(5, 3))
     above.set_subplotspec(both[0])
     axes = figure.add_subplot(both[1], sharex=above)
-    axes.plot(timesteps, rates, color="C2", marker="o", markersize=3.5, linewidth=1.2)
-    axes.set_ylabel("success rate\nin evaluations")
-    axes.set_ylim(-0.04, 1.04)
+    axes.plot(timesteps, values, color="C2", marker="o", markersize=3.5, linewidth=1.2)
+    axes.set_ylabel(f"{name.replace('_', ' ')}\nin evaluations")
+    if name == SUCCESS:
+        axes.set_ylim(-0.04, 1.04)
     axes.grid(alpha=0.3)
     axes.set_xlabel(above.get_xlabel())
     above.set_xlabel("")
