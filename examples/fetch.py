@@ -33,6 +33,7 @@ from iap_gym._files import replacing, write_text
 from iap_gym.baselines import RecurrentPPO
 from iap_gym.baselines.experiments.evaluate import FIRST_SEED, Evaluation, table
 from iap_gym.cli.arguments import at_least
+from iap_gym.data.making import check_target
 from iap_gym.recurrent import CORES
 
 ENV = "iap_gym/FetchPickAndPlace-v0"
@@ -180,6 +181,16 @@ def evaluate(model: BaseAlgorithm, episodes: int) -> Evaluation:
     return Evaluation(ENV, None, seeds, returns, timesteps=steps, success_rates=successes)
 
 
+def save(model: BaseAlgorithm, folder: Path) -> None:
+    """Write the model, and the scales that it acts with."""
+    with replacing(folder / "model.zip") as temporary:
+        model.save(temporary)
+    scales = model.get_vec_normalize_env()
+    if scales is not None:
+        with replacing(folder / "scales.pkl") as temporary:
+            scales.save(str(temporary))
+
+
 def main() -> None:
     """Train, evaluate, and write what was found."""
     parser = argparse.ArgumentParser(
@@ -197,29 +208,31 @@ def main() -> None:
     if options.core is not None and options.learner != "ppo":
         parser.error(f"--core: expected --learner ppo beside it, got {options.learner}")
     options.core = options.core or "gatel0rd"
-    if options.out is not None and (options.out / RESULT).exists():
-        parser.error(f"--out: expected a folder without {RESULT}, got {options.out}")
     if not options.minutes > 0:
         parser.error(f"--minutes: expected a number > 0, got {options.minutes}")
+
+    if options.out is not None:
+        try:
+            check_target(options.out / RESULT, overwrite=False)
+        except OSError as error:
+            parser.error(f"--out: {error}")
 
     torch.set_num_threads(options.threads)
     gymnasium.register_envs(iap_gym)
     model = make_learner(options)
     watch = Watch(60 * options.minutes)
     wall, cpu = time.perf_counter(), time.process_time()
-    model.learn(options.timesteps, callback=watch)
+    try:
+        model.learn(options.timesteps, callback=watch)
+    finally:  # also of a training that was interrupted
+        if options.out is not None:
+            save(model, options.out)
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
     print(f"{model.num_timesteps:,} steps, {wall:.0f} s ({cpu:.0f} s of CPU), seed {options.seed}")
     evaluation = evaluate(model, options.episodes)
     print(table(evaluation))
     if options.out is None:
         return
-    with replacing(options.out / "model.zip") as temporary:
-        model.save(temporary)
-    scales = model.get_vec_normalize_env()
-    if scales is not None:
-        with replacing(options.out / "scales.pkl") as temporary:
-            scales.save(str(temporary))
     found = {
         "learner": options.learner,
         "core": options.core if options.learner == "ppo" else None,

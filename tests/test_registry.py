@@ -1,7 +1,9 @@
 """The table of ids against its sources."""
 
 import gymnasium
+import numpy as np
 import pytest
+from gymnasium.envs.registration import load_env_creator
 
 import iap_gym  # noqa: F401
 from iap_gym.registry import DISTRACTING_TASKS, ENTRIES, PLANAR_WORLDS, camel_case, register_all
@@ -73,6 +75,24 @@ def test_prefix_form_makes_an_environment_without_our_import():
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == "(5,)"
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.id)
+def test_gymnasium_finds_the_render_modes_at_the_entry_point(entry):
+    """There it looks before it adds a window or a list of pictures."""
+    assert load_env_creator(entry.entry_point).metadata["render_modes"] == ["rgb_array"]
+
+
+@pytest.mark.parametrize("entry", REPRESENTATIVES, ids=lambda entry: entry.id)
+def test_pictures_come_as_a_list_too(entry):
+    settings = SMALL[entry.family]
+    env = gymnasium.make(entry.id, render_mode="rgb_array_list", **settings)
+    env.reset(seed=0)
+    env.step(env.action_space.sample())
+    pictures = env.render()
+    assert len(pictures) == 2
+    assert {picture.dtype for picture in pictures} == {np.dtype(np.uint8)}
+    env.close()
 
 
 @pytest.mark.parametrize("check", ENV_CHECKS.values(), ids=ENV_CHECKS)

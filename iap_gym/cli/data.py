@@ -19,6 +19,7 @@ from iap_gym.data.making import (
     check_target,
     check_variant,
     file_name,
+    is_made,
     sequences_wanted,
     splits_of,
 )
@@ -98,13 +99,19 @@ def make(arguments: argparse.Namespace) -> int:
         raise ValueError("--planner: expected --showpiece with it")
     splits = splits_of(name) if arguments.split in (None, "all") else (arguments.split,)
     check_variant(name, variant)
+    sizes: list[int] = []
     for split in splits:
         one_of("--split", split, splits_of(name))
-        sequences_wanted(name, split, arguments.sequences)
+        sizes.append(sequences_wanted(name, split, arguments.sequences))
     files = target_files(arguments.out, name, variant, splits)
-    for file in files:  # all are looked at before the first is made
+    missing: list[tuple[str, Path]] = []
+    for split, file, size in zip(splits, files, sizes, strict=True):  # before the first is made
+        if not arguments.force and is_made(name, file, split, arguments.seed, variant, size):
+            print(f"{file}: is there already, with these {size:,} sequences")
+            continue
         check_target(file, overwrite=arguments.force)
-    for split, file in zip(splits, files, strict=True):
+        missing.append((split, file))
+    for split, file in missing:
         begin = time.monotonic()
         with Bar(f"{name} {split}", shown=not arguments.no_progress) as bar:
             dataset = make_dataset(

@@ -112,7 +112,7 @@ class SequenceDataset:
     def batches(
         self, batch_size: int, rng: np.random.Generator, *, balanced: bool = False
     ) -> Iterator[Batch]:
-        """Yield the sequences in random order, each at most once; an incomplete batch is left out.
+        """Return the sequences in random order, each at most once; an incomplete batch is left out.
 
         Args:
             batch_size: B, at most N.
@@ -123,13 +123,12 @@ class SequenceDataset:
         Raises:
             ValueError: another batch size, or ``rng`` is no generator.
         """
-        for rows in self.rows_of_batches(batch_size, rng, balanced=balanced):
-            yield self._batch(rows)
+        return map(self._batch, self.rows_of_batches(batch_size, rng, balanced=balanced))
 
     def rows_of_batches(
         self, batch_size: int, rng: np.random.Generator, *, balanced: bool = False
     ) -> Iterator[NDArray[np.int64]]:
-        """Yield which sequences are in each of the ``batches``, int64 (B,).
+        """Return which sequences are in each of the ``batches``, int64 (B,).
 
         Raises:
             ValueError: another batch size, or ``rng`` is no generator.
@@ -143,8 +142,8 @@ class SequenceDataset:
         order = np.arange(len(self), dtype=np.int64).reshape(-1, kinds).T
         order = rng.permuted(order, axis=1)
         each = batch_size // kinds
-        for start in range(0, order.shape[1] - each + 1, each):
-            yield order[:, start : start + each].reshape(-1)
+        starts = range(0, order.shape[1] - each + 1, each)
+        return (order[:, start : start + each].reshape(-1) for start in starts)
 
     def _batch(self, rows: NDArray[np.int64]) -> Batch:
         observations, actions, rewards, info = (

@@ -19,7 +19,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from iap_gym import _checks, _optional
-from iap_gym.data import file
+from iap_gym.data import fetch, file
 from iap_gym.data.collection import Progress
 from iap_gym.data.dataset import SequenceDataset, load
 from iap_gym.data.making import check_target, versions
@@ -79,7 +79,7 @@ def to_minari(
                 "dataset_id": name,
                 "minari_version": minari.__version__,
                 "description": f"{header['dataset']}, {header['split']}: {header['command']}",
-                "algorithm_name": "the policy that collected the published data",
+                "algorithm_name": _collector(header),
                 "requirements": ["iap-gym"],
                 _KEY: json.dumps(header),
             }
@@ -89,6 +89,7 @@ def to_minari(
             create_namespace(namespace)
         partial.replace(target)
     finally:
+        env.close()
         shutil.rmtree(partial, ignore_errors=True)
     return minari.load_dataset(name)
 
@@ -131,9 +132,17 @@ def from_minari(
     header = _foreign_header(source) if stored is None else json.loads(stored)
     arrays = _read_episodes(source, header["columns"]["info"], progress)
     if stored is not None and file.checksum_of(header, arrays) != header["sha256"]:
-        header = _foreign_header(source)  # somebody has changed the data since
+        # Somebody has changed the data since; the arrays are in the order of our columns.
+        header = {**_foreign_header(source), "columns": header["columns"]}
     file.write(path, arrays, header)
     return load(path)
+
+
+def _collector(header: Mapping[str, Any]) -> str:
+    """Name what chose the actions of a data set."""
+    if header["dataset"] not in fetch.NAMES:
+        return "the policy that collected the published data"
+    return "scripted controllers" if header["split"] in fetch.SPLITS else "iCEM on the simulator"
 
 
 def _namespace(name: str) -> str | None:

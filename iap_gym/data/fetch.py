@@ -179,11 +179,7 @@ def roll_out(
         ``observations`` (T + 1, 11), ``actions`` (T, 4), ``rewards`` (T,), of the sparse kind, and
         ``info`` (T + 1, 3), float32; None where the rule refuses it.
     """
-    from iap_gym.envs.fetch.simulation import draw_goal, draw_object
-
-    start = simulation.gripper_start
-    simulation.reset(draw_object(rng, start))
-    goal = draw_goal(rng, start, simulation.object_height).astype(np.float32)
+    goal = simulation.begin(rng).astype(np.float32)
     readings, actions = np.empty((steps + 1, 11), np.float32), np.empty((steps, 4), np.float32)
     readings[0] = simulation.read()
     controller = category.make(rng, readings[0])

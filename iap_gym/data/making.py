@@ -136,8 +136,29 @@ def make_fetch_file(
         "columns": _columns(fetch.OBSERVATION_NAMES, fetch.ACTION_NAMES, fetch_rules.EVENTS),
     }
     file.write(path, arrays, whole)
-    parts.remove_parts(path)
+    parts.remove_parts(task, path, sequences)
     return load(path)
+
+
+def is_made(name: str, path: Path, split: str, seed: int, variant: str, sequences: int) -> bool:
+    """Whether a file holds what ``make_dataset`` would write into it now."""
+    if not path.is_file():
+        return False
+    try:
+        header = load(path).header
+        file.verify(path)
+    except file.DataFileError:
+        return False
+    of_fetch = name in fetch.NAMES
+    wanted = {
+        "dataset": name,
+        "split": split,
+        "seed": seed,
+        "variant": None if of_fetch else variant,
+        "sequences": sequences,
+        "versions": dict(fetch_versions()) if of_fetch else versions(),
+    }
+    return {key: header.get(key) for key in wanted} == wanted
 
 
 def fetch_versions() -> tuple[tuple[str, str], ...]:

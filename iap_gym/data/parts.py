@@ -8,9 +8,12 @@ change the result.
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import json
 import multiprocessing
 import os
 import shutil
+import signal
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -54,8 +57,8 @@ def collect_in_parts(
 
     Args:
         task: what is collected.
-        target: the file that will be; parts go into the folder ``parts_folder(target)``, which
-            stays until ``remove_parts``.
+        target: the file that will be; parts go into the folder
+            ``parts_folder(task, target, sequences)``, which stays until ``remove_parts``.
         sequences: N.
         workers: processes; 1 for this one alone.
         progress: called with how many sequences there are, and how many there will be.
@@ -66,7 +69,7 @@ def collect_in_parts(
     Raises:
         RuntimeError: a worker died.
     """
-    folder = parts_folder(target)
+    folder = parts_folder(task, target, sequences)
     folder.mkdir(parents=True, exist_ok=True)
     places = [
         (first, min(task.part_size, sequences - first))
@@ -83,14 +86,18 @@ def collect_in_parts(
     return _joined(task, folder, places)
 
 
-def parts_folder(target: Path) -> Path:
-    """Return the folder of the parts of a file."""
-    return target.with_name(f"{target.name}.parts")
+def parts_folder(task: Task, target: Path, sequences: int) -> Path:
+    """Return the folder of the parts of a file: another one for all that is asked otherwise.
+
+    So nothing that is made in between takes what a stopped run goes on from.
+    """
+    asked = json.dumps([task.key(), sequences], sort_keys=True).encode()
+    return target.with_name(f"{target.name}.{hashlib.sha256(asked).hexdigest()[:8]}.parts")
 
 
-def remove_parts(target: Path) -> None:
+def remove_parts(task: Task, target: Path, sequences: int) -> None:
     """Remove the parts, once the target is written."""
-    shutil.rmtree(parts_folder(target), ignore_errors=True)
+    shutil.rmtree(parts_folder(task, target, sequences), ignore_errors=True)
 
 
 def all_cores() -> int:
@@ -107,22 +114,31 @@ def _work(task: Task, folder: Path, missing: list[tuple[int, int]], workers: int
             yield _write(task, folder, *place)
         return
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, context, initializer=_end_with_parent) as pool:
+    theirs, ours = context.Pipe(duplex=False)
+    with ProcessPoolExecutor(
+        workers, context, initializer=_until_closed, initargs=(theirs,)
+    ) as pool:
         futures = [pool.submit(_write, task, folder, *place) for place in missing]
         try:
             for future in as_completed(futures):
                 yield future.result()
+        except BaseException as error:
+            if not isinstance(error, Exception):  # interrupted, and a part can take long
+                ours.close()
+            raise
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
+    ours.close()
+    theirs.close()
 
 
-def _end_with_parent() -> None:
-    """Leave no worker behind when the parent is killed."""
-    parent = multiprocessing.parent_process()
-    assert parent is not None
+def _until_closed(connection: Any) -> None:
+    """End this worker when the parent closes the other end, or is gone, whatever it is at."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears it, and closes
 
     def wait() -> None:
-        parent.join()
+        with contextlib.suppress(EOFError, OSError):
+            connection.recv()
         os._exit(1)
 
     threading.Thread(target=wait, daemon=True).start()

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+import iap_gym
 from iap_gym.cli import main as cli
 from iap_gym.data import load
 
@@ -133,10 +134,33 @@ def test_the_command_in_the_header_makes_the_same_file_again(here):
     assert again.read_bytes() == (here / "first.safetensors").read_bytes()
 
 
-def test_nothing_is_made_where_one_file_is_there_already(here, capsys):
+def test_what_is_there_is_kept_and_the_rest_is_made(here, capsys):
     words = ["data", "make", "rrc-time", "--sequences", "2"]
     assert cli.main([*words, "--split", "test"]) == 0
     test = here / "data" / "rrc-time-test.safetensors"
+    before = test.stat().st_mtime_ns
+    capsys.readouterr()
+    assert cli.main(words) == 0
+    out = capsys.readouterr().out
+    assert "data/rrc-time-test.safetensors: is there already, with these 2 sequences\n" in out
+    assert out.count("is there already") == 1
+    assert len(list(test.parent.iterdir())) == 3
+    assert test.stat().st_mtime_ns == before
+    assert cli.main(words) == 0
+    assert capsys.readouterr().out.count("is there already") == 3
+
+
+@pytest.mark.parametrize("change", [["--sequences", "4"], ["--seed", "1"], "version", "damage"])
+def test_nothing_is_made_where_another_file_is_there(here, capsys, monkeypatch, change):
+    words = ["data", "make", "rrc-time", "--sequences", "2"]
+    assert cli.main([*words, "--split", "test"]) == 0
+    test = here / "data" / "rrc-time-test.safetensors"
+    if change == "version":
+        monkeypatch.setattr(iap_gym, "__version__", "99")
+    elif change == "damage":
+        test.write_bytes(test.read_bytes()[:-1] + b"!")
+    else:
+        words += change
     before = test.stat().st_mtime_ns
     assert cli.main(words) == 2
     assert "data/rrc-time-test.safetensors exists already; --force" in capsys.readouterr().err

@@ -2,7 +2,9 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
+import h5py
 import minari
 import numpy as np
 import pytest
@@ -135,6 +137,21 @@ def test_changed_data_lose_our_header(tmp_path):
     assert len(dataset) == 5
     assert dataset.header["env"] is None
     assert dataset.header["seed"] is None
+
+
+@pytest.mark.parametrize("name", ["shepherd", "billiard"])
+def test_changed_data_keep_their_columns(name, tmp_path):
+    """Several events, in an order that is not the alphabet's."""
+    original = make_dataset(name, tmp_path / "a", sequences=16)
+    written = to_minari(original, "changed-v0")
+    with h5py.File(Path(written.storage.data_path) / "main_data.hdf5", "r+") as data:
+        data["episode_0"]["rewards"][0] += 1.0
+    dataset = from_minari("changed-v0", tmp_path / "b")
+    assert dataset.header["env"] is None
+    assert dataset.header["columns"] == original.header["columns"]
+    assert len(original.header["columns"]["info"]) > 1
+    for event in original.header["columns"]["info"]:
+        np.testing.assert_array_equal(dataset.flags(event), original.flags(event))
 
 
 def test_names_are_checked_and_nothing_is_overwritten(tmp_path, folder):

@@ -1,7 +1,13 @@
 """Data sets of Fetch Pick and Place: rules, episodes of the environment, parts, workers."""
 
+import contextlib
+import dataclasses
+import os
+import signal
 import subprocess
 import sys
+import time
+from pathlib import Path
 
 import gymnasium
 import numpy as np
@@ -14,7 +20,7 @@ from iap_gym.data import from_minari, load, make_dataset, making, to_minari
 from iap_gym.data.fetch import FetchTask, make_fetch_recipe
 from iap_gym.data.fetch_rules import read_events
 from iap_gym.data.making import NAMES, sequences_wanted, splits_of
-from iap_gym.data.parts import collect_in_parts, parts_folder
+from iap_gym.data.parts import Part, collect_in_parts, parts_folder, remove_parts
 from iap_gym.envs.fetch.simulation import Simulation, draw_goal, draw_object
 
 SPLIT_OF = {"fetch-grasp": "train", "fetch-diverse": "val"}
@@ -158,7 +164,6 @@ def test_the_parts_are_removed_with_the_file_written(tmp_path):
     target = tmp_path / "set"
     make_dataset("fetch-grasp", target, sequences=1, workers=2)
     assert [path.name for path in tmp_path.iterdir()] == ["set"]
-    assert not parts_folder(target).exists()
 
 
 def recorder(steps):
@@ -172,7 +177,7 @@ def task_of_four():
 def test_what_was_interrupted_goes_on_with_the_parts_that_are_whole(tmp_path, monkeypatch):
     target, task = tmp_path / "set", task_of_four()
     whole = collect_in_parts(task, target, 8, 1)
-    folder = parts_folder(target)
+    folder = parts_folder(task, target, 8)
     names = sorted(path.name for path in folder.iterdir())
     assert names == [f"{first:06d}.safetensors" for first in (0, 2, 4, 6)]
     (folder / names[0]).unlink()
@@ -193,12 +198,89 @@ def test_what_was_interrupted_goes_on_with_the_parts_that_are_whole(tmp_path, mo
     assert again.tried == whole.tried
     for name, array in whole.arrays.items():
         np.testing.assert_array_equal(again.arrays[name], array)
-    # Parts of another seed, or of other versions, are none of it.
-    collected.clear()
-    collect_in_parts(FetchTask("fetch-grasp", "val", 1, task.versions, part_size=2), target, 2, 1)
-    assert collected == [(0, 2)]
-    collect_in_parts(FetchTask("fetch-grasp", "val", 1, (("a", "2"),), part_size=2), target, 2, 1)
-    assert collected == [(0, 2), (0, 2)]
+    # Parts of another seed, of other versions or of another number are none of it, nor taken.
+    others = (
+        (FetchTask("fetch-grasp", "val", 1, task.versions, part_size=2), 2),
+        (FetchTask("fetch-grasp", "val", 1, (("a", "2"),), part_size=2), 2),
+        (task, 2),
+    )
+    for count, (other, sequences) in enumerate(others, 1):
+        collected.clear()
+        collect_in_parts(other, target, sequences, 1)
+        assert collected == [(0, 2)]
+        assert len(list(tmp_path.iterdir())) == 1 + count
+        remove_parts(other, target, sequences)
+        assert len(list(tmp_path.iterdir())) == count
+        collect_in_parts(other, target, sequences, 1)
+    assert sorted(path.name for path in folder.iterdir()) == names
+
+
+ENDLESS = """
+import sys
+from pathlib import Path
+from tests.data.test_fetch_data import LongTask
+from iap_gym.data.parts import collect_in_parts
+
+if __name__ == "__main__":
+    try:
+        collect_in_parts(LongTask(), Path(sys.argv[1]), 4, 2)
+    except KeyboardInterrupt:
+        print("interrupted")
+"""
+
+
+@dataclasses.dataclass(frozen=True)
+class LongTask:
+    """Its first part is made at once, the others take minutes."""
+
+    part_size: int = 1
+
+    def key(self):
+        return {}
+
+    def collect(self, first, count):
+        if first:
+            time.sleep(300)
+        return Part({"a": np.zeros((count, 1), np.float32)}, {"kind": 1})
+
+
+def alive(group):
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("to_group", [True, False])
+def test_an_interruption_ends_all_processes_and_keeps_the_parts(tmp_path, to_group):
+    """As Ctrl-C, which the whole group hears, and as a signal to the parent alone."""
+    script = tmp_path / "script.py"
+    script.write_text(ENDLESS)
+    root = Path(__file__).parents[2]
+    process = subprocess.Popen(
+        [sys.executable, str(script), str(tmp_path / "set")],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(root)},
+        start_new_session=True,
+    )
+    try:
+        folder = parts_folder(LongTask(), tmp_path / "set", 4)
+        begin = time.monotonic()
+        while not (folder / "000000.safetensors").exists():
+            assert time.monotonic() - begin < 60
+            time.sleep(0.05)
+        (os.killpg if to_group else os.kill)(process.pid, signal.SIGINT)
+        assert process.communicate(timeout=60)[0] == "interrupted\n"
+        assert process.returncode == 0
+        while alive(process.pid):  # nobody is left in the group
+            assert time.monotonic() - begin < 120
+            time.sleep(0.05)
+        assert [path.name for path in folder.iterdir()] == ["000000.safetensors"]
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
 
 
 def test_a_worker_that_fails_is_reported_and_leaves_the_whole_parts(tmp_path):

@@ -138,7 +138,11 @@ def test_the_table_refuses_what_is_no_number(action):
         ("Shepherd", {"start": "top"}, "start: expected one of 'right', 'left'"),
         ("Shepherd", {"radius_factor": 0}, "radius_factor: expected a finite number > 0"),
         ("RobotRemoteControl", {"radius_factor": "1"}, "radius_factor: expected a finite number"),
-        ("BilliardBall", {"restitution": 1.1}, r"restitution: expected a number in \[0, 1\]"),
+        (
+            "BilliardBall",
+            {"restitution": 1.1},
+            r"restitution: expected a finite number in \[0, 1\]",
+        ),
         ("BilliardBall", {"drag": -0.1}, "drag: expected a finite number >= 0"),
         ("BilliardBall", {"pocket_radius": 0.5}, r"pocket_radius: expected a number in \[0, 0.5\)"),
         ("BilliardBall", {"render_mode": "ansi"}, "render_mode: expected one of None"),

@@ -123,6 +123,19 @@ def test_shepherds_potential_tells_a_cage_in_place_from_one_that_is_not():
     assert shepherd_potential(state)[0] == 0
 
 
+def test_a_state_that_is_set_at_the_end_is_shaped_as_anywhere():
+    _, env, *_ = make("robot", 4, limit=5)
+    env.reset(seed=0)
+    state, actions = env.unwrapped.get_state(), np.ones((4, 2))
+    expected = env.step(actions)[1]
+    for _ in range(4):
+        truncated = env.step(actions)[3]
+    assert truncated.all()
+    env.unwrapped.set_state(state)
+    np.testing.assert_array_equal(env.step(actions)[1], expected)
+    assert (expected != 0).any()
+
+
 @pytest.mark.parametrize("gamma", [-0.1, 1.1, float("nan"), "much"])
 def test_a_discount_outside_of_its_range_is_refused(gamma):
     with pytest.raises(ValueError, match="gamma"):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from iap_gym.envs.planar import Shepherd
+from iap_gym.envs.planar import Shepherd, ShepherdVectorEnv
 from iap_gym.envs.planar.policies import roll_out, solve_shepherd, uniform_actions
 from iap_gym.envs.planar.shepherd import CAGE_RADIUS
 from iap_gym.envs.planar.solution_starts import (
@@ -80,6 +80,14 @@ def test_a_seed_gives_the_same_episodes():
         for one, two in zip(ours.step(actions)[:4], theirs.step(actions)[:4], strict=True):
             assert (one == two).all()
     assert (ours.reset(seed=1)[0] != ours.reset(seed=2)[0]).any()
+
+
+def test_it_is_drawn_as_shepherd_is():
+    theirs = ShepherdVectorEnv(2, 20, render_mode="rgb_array")
+    ours = ShepherdWithSolutionsVectorEnv(2, 20, render_mode="rgb_array")
+    ours.reset(seed=0)
+    theirs.set_state(ours.get_state())
+    np.testing.assert_array_equal(ours.render(), theirs.render())
 
 
 @pytest.mark.parametrize("share", [-0.1, 1.5, float("nan"), "half"])

@@ -95,7 +95,8 @@ def test_without_a_seed_the_worlds_differ():
     first, _ = env.reset()
     second, _ = make_vec("RobotRemoteControl", 50).reset()
     assert len(np.unique(np.concatenate([first, second]), axis=0)) == 100
-    assert len({generator.bit_generator.state["state"]["state"] for generator in env.np_random})
+    states = {generator.bit_generator.state["state"]["state"] for generator in env.np_random}
+    assert len(states) == 50
 
 
 def test_a_mask_restarts_some_worlds():
@@ -179,6 +180,16 @@ def test_a_state_that_is_set_is_not_started_anew():
     seen, _, _, truncated, _ = env.step(still)
     np.testing.assert_allclose(seen, np.clip(state[:, :4], -0.95, 0.95), atol=1e-6)
     assert truncated.all(), "time is no part of the state"
+
+
+@pytest.mark.parametrize("name", PLANAR_WORLDS)
+def test_a_state_without_a_reset_is_gone_on_from_through_the_episodes_end(name):
+    other, env = make_vec(name, 3), make_vec(name, 3)
+    other.reset(seed=0)
+    env.set_state(other.get_state())
+    seen = [env.step(env.action_space.sample())[0] for _ in range(PLANAR_WORLDS[name] + 2)]
+    assert np.isfinite(seen).all()
+    assert len(env.np_random) == 3
 
 
 def test_a_bad_state_names_its_world():

@@ -45,7 +45,8 @@ def test_the_grippers_distance_is_taken_off():
     ("words", "message"),
     [
         (["--core", "lstm"], "--core: expected --learner ppo beside it, got her"),
-        (["--out", "."], "--out: expected a folder without evaluation.json"),
+        (["--out", "."], "--out: evaluation.json exists already"),
+        (["--out", "evaluation.json"], "--out: cannot write into evaluation.json"),
         (["--minutes", "0"], "--minutes: expected a number > 0"),
     ],
 )
@@ -56,6 +57,23 @@ def test_what_it_would_ignore_is_refused(words, message, tmp_path, monkeypatch, 
     with pytest.raises(SystemExit, match="2"):
         example().main()
     assert message in capsys.readouterr().err
+
+
+def test_an_interrupted_training_is_kept(tmp_path, monkeypatch):
+    module = example()
+
+    def interrupt(self):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module.Watch, "_on_step", interrupt)
+    monkeypatch.setattr(
+        sys, "argv", ["fetch.py", "--learner", "ppo", "--out", str(tmp_path / "new")]
+    )
+    with pytest.raises(KeyboardInterrupt):
+        module.main()
+    assert {path.name for path in (tmp_path / "new").iterdir()} == FILES - {"evaluation.json"}
+    kept = module.RecurrentPPO.load(tmp_path / "new" / "model.zip")
+    assert kept.num_timesteps == module.PPO_ENVS
 
 
 @pytest.mark.slow

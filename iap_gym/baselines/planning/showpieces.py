@@ -101,12 +101,10 @@ def plan_sequence(
         ``observations`` (T + 1, 11), ``actions`` (T, 4), ``rewards`` (T,), ``info`` (T + 1, 3).
     """
     fetch.load_simulator()
-    from iap_gym.envs.fetch.simulation import Simulation, draw_goal, draw_object
+    from iap_gym.envs.fetch.simulation import Simulation
 
     simulation = Simulation()
-    start = simulation.gripper_start
-    simulation.reset(draw_object(rng, start))
-    goal = draw_goal(rng, start, simulation.object_height).astype(np.float32)
+    goal = simulation.begin(rng).astype(np.float32)
     planner = ICEM(
         SimulatedCost(simulation, goal),
         [-1] * 4,

@@ -47,6 +47,10 @@ def make_distracting_control(domain: str, task: str, **kwargs: Any) -> Distracti
     return DistractingControlEnv(domain, task, **kwargs)
 
 
+# Gymnasium reads it off the entry point, to add its window and its list of pictures.
+make_distracting_control.metadata = {"render_modes": ["rgb_array"]}  # type: ignore[attr-defined]
+
+
 def _import_simulator() -> None:
     try:
         with warnings.catch_warnings():

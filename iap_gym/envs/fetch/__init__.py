@@ -44,6 +44,10 @@ def make_fetch_pick_and_place(*, goal_env: bool = False, **kwargs: Any) -> Fetch
     return kind(**kwargs)
 
 
+# Gymnasium reads it off the entry point, to add its window and its list of pictures.
+make_fetch_pick_and_place.metadata = {"render_modes": ["rgb_array"]}  # type: ignore[attr-defined]
+
+
 def load_simulator(*, renders: bool = False) -> None:
     """Import MuJoCo, after a look at the versions, with a backend that can render where asked.
 

@@ -15,7 +15,7 @@ from iap_gym import _checks
 from iap_gym.envs.fetch.cameras import CAMERAS, Cameras
 from iap_gym.envs.fetch.goal import REWARDS, THRESHOLD, distance, reward_at
 from iap_gym.envs.fetch.limits import StateLimits
-from iap_gym.envs.fetch.simulation import TIME_STEP, Simulation, draw_goal, draw_object
+from iap_gym.envs.fetch.simulation import TIME_STEP, Simulation
 
 OBSERVATIONS = ("state", "pixels", "both")
 BOTH = "both"  # cameras
@@ -105,7 +105,7 @@ class FetchPickAndPlaceEnv(gymnasium.Env[Any, NDArray[np.float32]]):
         self._settings: dict[str, Any] = {
             "observation": observation,
             "reward": reward,
-            "goal": goal,
+            "goal": None if self._fixed_goal is None else self._fixed_goal.tolist(),
             "camera": camera,
             "height": height,
             "width": width,
@@ -133,9 +133,7 @@ class FetchPickAndPlaceEnv(gymnasium.Env[Any, NDArray[np.float32]]):
             The observation and info.
         """
         super().reset(seed=seed)
-        start = self._simulation.gripper_start
-        self._simulation.reset(draw_object(self.np_random, start))
-        goal = draw_goal(self.np_random, start, self._simulation.object_height)
+        goal = self._simulation.begin(self.np_random)
         self._goal = goal if self._fixed_goal is None else self._fixed_goal
         self._ready = True
         numbers = self._simulation.read().astype(np.float32)

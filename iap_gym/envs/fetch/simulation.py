@@ -102,6 +102,11 @@ class Simulation:
         mujoco.mj_forward(self.model, self.data)
         self._read_at[:] = self.data.qpos
 
+    def begin(self, rng: np.random.Generator) -> Array:
+        """Put the object on a place that is drawn, and return a goal (3,) that is drawn."""
+        self.reset(draw_object(rng, self.gripper_start))
+        return draw_goal(rng, self.gripper_start, self.object_height)
+
     def step(self, action: NDArray[np.float32]) -> None:
         """Move for ``SUBSTEPS`` of physics.
 

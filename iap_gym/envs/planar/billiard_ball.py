@@ -53,8 +53,7 @@ class BilliardBall(World):
     def __post_init__(self) -> None:
         """Check the settings."""
         super().__post_init__()
-        if _checks.real("restitution", self.restitution, 0.0) > 1:
-            raise _checks.refuse("restitution", "a number in [0, 1]", self.restitution)
+        _checks.real("restitution", self.restitution, 0.0, 1.0)
         _checks.real("drag", self.drag, 0.0)
         if _checks.real("pocket_radius", self.pocket_radius, 0.0) >= HALF[1]:
             raise _checks.refuse("pocket_radius", "a number in [0, 0.5)", self.pocket_radius)

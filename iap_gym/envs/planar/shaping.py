@@ -50,28 +50,18 @@ class PotentialShaping(
         if not isinstance(planar, PlanarVectorEnv):
             raise _checks.refuse("env", "a planar vector environment", env)
         super().__init__(env)
-        self.gamma = _checks.real("gamma", gamma, 0.0)
-        if self.gamma > 1.0:
-            raise _checks.refuse("gamma", "a number in [0, 1]", gamma)
+        self.gamma = _checks.real("gamma", gamma, 0.0, 1.0)
         self._planar: PlanarVectorEnv[Any] = planar
         self._potential = potential
-        self._ended = np.zeros(env.num_envs, np.bool_)  # at the last step
-
-    def reset(self, **kwargs: Any) -> tuple[NDArray[np.float32], dict[str, Any]]:
-        """Start episodes; see ``PlanarVectorEnv``."""
-        answer = self.env.reset(**kwargs)
-        self._ended &= ~np.asarray((kwargs.get("options") or {}).get("reset_mask", True))
-        return answer
 
     def step(
         self, actions: Any
     ) -> tuple[NDArray[np.float32], NDArray[Any], NDArray[Any], NDArray[Any], dict[str, Any]]:
         """Step, and add F to the rewards, but for worlds that this step started anew."""
-        before = self._potential(self._planar.get_state())
+        anew, before = self._planar.starts_anew, self._potential(self._planar.get_state())
         observations, rewards, terminated, truncated, infos = self.env.step(actions)
         after = np.where(terminated, 0.0, self._potential(self._planar.get_state()))
-        rewards = rewards + np.where(self._ended, 0.0, self.gamma * after - before)
-        self._ended = terminated | truncated
+        rewards = rewards + np.where(anew, 0.0, self.gamma * after - before)
         return observations, rewards, terminated, truncated, infos
 
 

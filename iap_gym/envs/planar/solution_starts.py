@@ -39,8 +39,7 @@ class ShepherdWithSolutions(Shepherd):
     def __post_init__(self) -> None:
         """Check the settings."""
         super().__post_init__()
-        if _checks.real("share", self.share, 0.0) > 1.0:
-            raise _checks.refuse("share", "a number in [0, 1]", self.share)
+        _checks.real("share", self.share, 0.0, 1.0)
 
     def initial(self, draws: Array) -> Array:
         """Return starts of Shepherd, or along a solution."""

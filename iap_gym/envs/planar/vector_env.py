@@ -166,6 +166,11 @@ class PlanarVectorEnv(VectorEnv[NDArray[np.float32], Any, NDArray[Any]], Generic
         """
         return self._painter.frames(self._elapsed.tolist())
 
+    @property
+    def starts_anew(self) -> NDArray[np.bool_]:
+        """Which worlds the next step starts anew, as their episodes have ended, bool (n,)."""
+        return self._ended.copy()
+
     def get_state(self) -> Array:
         """Return a copy of the states, float64 (n, S); times passed are no part of them.
 
@@ -185,6 +190,7 @@ class PlanarVectorEnv(VectorEnv[NDArray[np.float32], Any, NDArray[Any]], Generic
         """
         shape = (self.num_envs, len(self.world.state_names))
         self._state = np.asfortranarray(self.world.checked_state(state, shape))
+        self._seed([None] * self.num_envs)  # starts to come are drawn, without a reset before, too
         self._painter.start(self._state)
         self._ended = np.zeros(self.num_envs, np.bool_)
 

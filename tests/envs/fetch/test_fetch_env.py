@@ -1,5 +1,6 @@
 """Goals, rewards, pictures, wrappers, and what is refused."""
 
+import copy
 import importlib.metadata
 import os
 import re
@@ -220,6 +221,16 @@ def test_close_frees_the_pictures_and_may_come_twice():
 def test_bad_arguments_are_named(kwargs, message):
     with pytest.raises(ValueError, match=message):
         make_fetch_pick_and_place(**kwargs)
+
+
+def test_a_goal_is_copied():
+    """So that what its caller does to it reaches neither the environment nor copies of it."""
+    goal = np.array([1.3, 0.8, 0.5])
+    env = make_fetch_pick_and_place(goal=goal)
+    goal[2] = 0.9
+    for each in (env, copy.deepcopy(env)):
+        np.testing.assert_array_equal(each.reset(seed=0)[1]["desired_goal"][2], np.float32(0.5))
+        each.close()
 
 
 def test_a_list_from_json_is_a_goal():
