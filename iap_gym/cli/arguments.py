@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 from typing import Any
 
 
@@ -24,7 +25,10 @@ def at_least(minimum: int):  # noqa: ANN201
 
     def integer(text: str) -> int:
         try:
-            value = float(text.replace(",", ""))  # 1_000, 1,000 and 1e3 are all typed
+            grouped = re.fullmatch(r"\d{1,3}(,\d{3})+", text.strip())
+            value = float(
+                text.replace(",", "") if grouped else text
+            )  # 1_000, 1,000, 1e3: all typed
             number = int(value)
         except (ValueError, OverflowError):
             value = number = minimum - 1

@@ -10,6 +10,8 @@ import argparse
 
 from iap_gym.cli.arguments import add_run, add_split, at_least
 
+EPISODES, SEED = 1, 1_000_000
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the subcommand."""
@@ -21,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "a robot's ways, from above, go to path.png of the run, or beside the film; of a world "
         "model a picture (png, svg, pdf), default: scenes.png",
     )
-    parser.add_argument("--episodes", type=at_least(1), default=1, help="(%(default)s)")
+    parser.add_argument("--episodes", type=at_least(1), help=f"({EPISODES})")
     parser.add_argument(
         "--scores", action="store_true", help="also the scores of all patches as a heat map"
     )
@@ -31,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--planner", choices=("icem",), help="film how the agent plans with a world model"
     )
-    parser.add_argument("--seed", type=at_least(0), default=1_000_000, help="of the first episode")
+    parser.add_argument("--seed", type=at_least(0), help=f"of the first episode ({SEED})")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -43,8 +45,14 @@ def run(arguments: argparse.Namespace) -> int:
     from iap_gym.baselines.experiments.run import Run
 
     folder = Run.open(arguments.run)
+    if is_model_run(folder.path) and arguments.planner is None:
+        for name in ("episodes", "seed"):
+            if getattr(arguments, name) is not None:
+                raise ValueError(f"--{name}: expected --planner icem with it, for a world model")
+    episodes = EPISODES if arguments.episodes is None else arguments.episodes
+    seed = SEED if arguments.seed is None else arguments.seed
     if is_model_run(folder.path):
-        return _draw_model(arguments)
+        return _draw_model(arguments, seed, episodes)
     if arguments.planner is not None:
         raise ValueError(f"--planner: expected a run of a world model, got {folder.path}")
     split = arguments.split or ("val" if has_splits(folder.config().env) else None)
@@ -52,8 +60,8 @@ def run(arguments: argparse.Namespace) -> int:
         folder,
         arguments.out,
         split,
-        arguments.seed,
-        arguments.episodes,
+        seed,
+        episodes,
         arguments.scores,
         arguments.sampled,
     )
@@ -63,7 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _draw_model(arguments: argparse.Namespace) -> int:
+def _draw_model(arguments: argparse.Namespace, seed: int, episodes: int) -> int:
     from iap_gym.baselines.experiments.model_report import write_model_report
     from iap_gym.baselines.experiments.model_run import ModelRun
     from iap_gym.baselines.experiments.model_scenes import draw_scenes
@@ -75,7 +83,7 @@ def _draw_model(arguments: argparse.Namespace) -> int:
     if arguments.planner is not None:
         from iap_gym.baselines.experiments.planner_film import record_planning
 
-        returns = record_planning(run, arguments.out, arguments.seed, arguments.episodes)
+        returns = record_planning(run, arguments.out, seed, episodes)
         text = f"{arguments.out or run.film_file}: returns {', '.join(f'{r:g}' for r in returns)}"
     else:
         draw_scenes(run, arguments.out or run.scenes_file)

@@ -58,6 +58,35 @@ def test_a_killed_evaluation_goes_on(tmp_path, monkeypatch):
     assert played == [4, 5, 6]
 
 
+def test_evaluations_side_by_side_lose_nothing_of_each_other(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "TOGETHER", 2)
+    file = tmp_path / "planning.json"
+    other = dataclasses.replace(TRUE, settings=dataclasses.replace(QUICK, horizon=6))
+    begun = []
+
+    def meanwhile(count):
+        if not begun:
+            begun.append(count)
+            plan_episodes(other, range(3), file=file)
+            plan_episodes(TRUE, range(4, 6), file=file)
+
+    plan_episodes(TRUE, range(4), file=file, report=meanwhile)
+    found = {planned.key["horizon"]: sorted(planned.episodes) for planned in load_planned(file)}
+    assert found == {15: [0, 1, 2, 3, 4, 5], 6: [0, 1, 2]}
+
+
+def test_a_model_that_is_replaced_meanwhile_is_named(tmp_path, monkeypatch, model):
+    monkeypatch.setattr(module, "TOGETHER", 1)
+    file = tmp_path / "planning.json"
+
+    def replace(_):
+        WorldModel(**SCENARIOS["rrc"].model_settings("gru")).save(model.weights)
+
+    with pytest.raises(RuntimeError, match=r"weights.safetensors: was replaced while"):
+        plan_episodes(model, range(3), file=file, report=replace)
+    assert [list(planned.episodes) for planned in load_planned(file)] == [[0]]
+
+
 def _counted(play, played):
     def counted(self, seed):
         played.append(seed)

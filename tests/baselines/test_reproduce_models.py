@@ -8,6 +8,7 @@ from importlib import import_module
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from iap_gym.baselines.experiments.model_run import ModelRun
 from iap_gym.baselines.experiments.reproduce import model_comparison, model_runs, rrc
@@ -23,19 +24,22 @@ TARGETS = [
 ]
 
 
-def results(**values):
-    """One result a seed of arms ``a`` and ``b`` with a measure ``error``."""
+NAME = "success"
+
+
+def results(measure=NAME, **values):
+    """One result a seed of arms ``a`` and ``b`` with a measure."""
     arms = {name: rrc.TARGET.arms[0].__class__(name, "gru") for name in values}
     return [
-        Result(arms[name], seed, None, {"error": value})
+        Result(arms[name], seed, None, {measure: value})
         for name, numbers in values.items()
         for seed, value in enumerate(numbers)
     ]
 
 
-def claim(alike=False, more="b"):
-    right = Operand(more, "error") if isinstance(more, str) else more
-    return Claim("a before b", "nowhere", Operand("a", "error"), right, alike)
+def claim(alike=False, more="b", name=NAME):
+    right = Operand(more, name) if isinstance(more, str) else more
+    return Claim("a before b", "nowhere", Operand("a", name), right, alike)
 
 
 LOW, HIGH = [1.0, 1.1, 0.9, 1.05, 0.95], [2.0, 2.1, 1.9, 2.2, 1.8]
@@ -44,30 +48,41 @@ LOW, HIGH = [1.0, 1.1, 0.9, 1.05, 0.95], [2.0, 2.1, 1.9, 2.2, 1.8]
 def test_an_ordering_is_claimed_where_the_interval_leaves_0_out():
     rng = np.random.default_rng(0)
     noise = rng.normal(1.0, 1.0, (2, 5))
+    same = [0.99] * 5
     for a, b, answer, alike in (
         (LOW, HIGH, "yes", "no, it is larger"),
         (HIGH, LOW, "no, the other way round", "no, it is smaller"),
         (*noise, "not decided: the interval holds 0", "no difference seen"),
         (LOW[:4], HIGH, *["not decided: fewer than 5 seeds"] * 2),
         (LOW, HIGH[:1], *["not decided: fewer than 5 seeds"] * 2),
+        (same, [1.0] * 5, *["not decided: all seeds are alike"] * 2),
     ):
         found = judge(claim(), results(a=a, b=b))
         assert found.answer == answer
+        assert not found.ratio
         assert found.difference.mean == pytest.approx(np.mean(b) - np.mean(a))
         assert judge(claim(alike=True), results(a=a, b=b)).answer == alike
     assert judge(claim(more=1.5), results(a=LOW)).answer == "yes"
     assert judge(claim(more=0.5), results(a=LOW)).answer == "no, the other way round"
     assert judge(claim(), results(a=LOW)) is None
-    assert summarise(results(a=LOW), "b", "error") is None
+    assert summarise(results(a=LOW), "b", NAME) is None
 
 
-def test_intervals_of_differences_have_the_width_of_normal_theory():
-    rng = np.random.default_rng(1)
-    a, b = rng.normal(0, 1, 200), rng.normal(1, 2, 150)
-    found = judge(claim(), results(a=a, b=b)).difference
-    error = np.sqrt(a.var() / 200 + b.var() / 150)
-    assert found.low == pytest.approx(found.mean - 1.96 * error, abs=0.1 * error)
-    assert found.high == pytest.approx(found.mean + 1.96 * error, abs=0.1 * error)
+def test_errors_are_compared_by_their_ratio():
+    """Of geometric means: Welch's interval of the logarithms, written out by scipy."""
+    a, b = np.exp(np.array(LOW)), np.exp(np.array(HIGH))
+    found = judge(claim(name="test_error"), results("test_error", a=a, b=b))
+    assert (found.answer, found.ratio) == ("yes", True)
+    assert found.difference.mean == pytest.approx(np.exp(1.0))
+    interval = stats.ttest_ind(HIGH, LOW, equal_var=False).confidence_interval()
+    assert found.difference.low == pytest.approx(np.exp(interval.low))
+    assert found.difference.high == pytest.approx(np.exp(interval.high))
+    undecided = judge(claim(name="test_error"), results("test_error", a=a, b=a[::-1]))
+    assert undecided.answer == "not decided: the interval holds 1"
+    mean = summarise(results("test_error", a=a), "a", "test_error")
+    assert mean.mean == pytest.approx(stats.gmean(a))
+    own = stats.ttest_1samp(LOW, 0.0).confidence_interval()
+    assert (mean.low, mean.high) == pytest.approx((np.exp(own.low), np.exp(own.high)))
 
 
 @pytest.mark.parametrize("module", TARGETS, ids=lambda module: module.TARGET.name)

@@ -31,6 +31,33 @@ except RunInUseError:
     print("refused", flush=True)
 """
 
+
+def test_who_adds_to_a_file_waits_for_another_process(tmp_path, monkeypatch):
+    file = tmp_path / "planning.json"
+    code = (
+        "import sys, time; from pathlib import Path;"
+        "from iap_gym.baselines.experiments.lock import locked\n"
+        "with locked(Path(sys.argv[1])):\n"
+        "    print('taken', flush=True); time.sleep(float(sys.argv[2]))"
+    )
+    for seconds in ("0.3", "120"):
+        words = [sys.executable, "-c", code, os.fspath(file), seconds]
+        process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+        try:
+            assert process.stdout.readline() == "taken\n"
+            if seconds == "120":
+                monkeypatch.setattr(lock, "PATIENCE", 0.1)
+                refused = pytest.raises(TimeoutError, match=r"planning.json: another process")
+                with refused, lock.locked(file):
+                    pass
+            else:
+                with lock.locked(file):
+                    pass
+        finally:
+            process.kill()
+            process.communicate()
+
+
 ES = TrainConfig(env="CartPole-v1", total_timesteps=10)
 PPO = TrainConfig(env="CartPole-v1", algo="ppo", total_timesteps=10)
 MODEL = ModelConfig(env="iap_gym/RobotRemoteControl-v0").fill_in()

@@ -10,9 +10,12 @@ from iap_gym.cli.arguments import at_least, key_value, pairs
 @pytest.mark.parametrize("text", ["1000", "1_000", "1,000", "1e3", "1000.0"])
 def test_spellings_of_an_integer(text):
     assert at_least(1)(text) == 1000
+    assert at_least(1)("1,234,567") == 1_234_567
 
 
-@pytest.mark.parametrize("text", ["0", "1.5", "many", "", "inf", "nan", "-3"])
+@pytest.mark.parametrize(
+    "text", ["0", "1.5", "many", "", "inf", "nan", "-3", "1,5", "0,5", "10,00", ",100"]
+)
 def test_what_is_no_integer_in_range_is_refused(text):
     with pytest.raises(argparse.ArgumentTypeError, match="expected an integer >= 1, got"):
         at_least(1)(text)

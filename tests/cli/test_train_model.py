@@ -41,7 +41,9 @@ def test_train_resume_plot(place, capsys):
     assert main(["train", "--resume", str(run), "--epochs", "3", "--no-progress"]) == 0
     assert "3 epochs" in capsys.readouterr().out
     assert main(["plot", str(run)]) == 0
-    assert main(["plot", str(run), str(run), "--out", str(place / "both.png")]) == 0
+    other = place / "other"
+    assert train(place, "--core", "elman", "--run", str(other)) == 0
+    assert main(["plot", str(run), str(other), "--out", str(place / "both.png")]) == 0
     assert (place / "both.png").is_file()
     capsys.readouterr()
 
@@ -50,6 +52,8 @@ def test_train_resume_plot(place, capsys):
         (["train", "--resume", str(run), "--core", "lstm"], "decides, got --core"),
         (["evaluate", str(run)], "is of a world model: expected --planner icem"),
         (["watch", str(run), "--scores"], "--scores: expected nothing"),
+        (["watch", str(run), "--episodes", "5"], "--episodes: expected --planner icem with it"),
+        (["watch", str(run), "--seed", "0"], "--seed: expected --planner icem with it"),
         (["plot", str(run), "--metric", "error"], "--out: expected a file"),
         (["plot", str(run), "--metric", "x", "--out", "x.png"], "metric: expected a column of"),
         (["plot", str(run), str(run)], "--out: expected a file"),

@@ -9,6 +9,12 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from iap_gym.baselines.experiments.comparison import (
+    common_grid,
+    group_runs,
+    interpolate,
+    read_curve,
+)
 from iap_gym.baselines.experiments.curves import write_figure
 from iap_gym.baselines.experiments.model_run import ModelRun
 
@@ -20,7 +26,8 @@ def draw_model_curves(runs: Sequence[ModelRun], path: str | os.PathLike[str]) ->
     """Draw errors of prediction over epochs, and for GateL0RD how its gates were used.
 
     Of one run all sets are in one panel, with the error of the training batches. Of several, each
-    set has a panel: runs of a core have one colour, their median is thick.
+    set that all have has a panel: runs that differ in their seed alone have one colour, and their
+    median, as far as all of them got, is thick.
 
     Args:
         runs: with evaluations.
@@ -28,7 +35,8 @@ def draw_model_curves(runs: Sequence[ModelRun], path: str | os.PathLike[str]) ->
 
     Raises:
         FileNotFoundError: a run has no evaluations yet.
-        ValueError: no run, or a format that matplotlib does not write.
+        ValueError: no run, one seed of one setting twice, or a format that matplotlib does not
+            write.
     """
     if not runs:
         raise ValueError("runs: expected at least one run, got none")
@@ -68,21 +76,20 @@ def _draw_one(run: ModelRun, path: str | os.PathLike[str]) -> None:
 
 
 def _draw_several(runs: Sequence[ModelRun], path: str | os.PathLike[str]) -> None:
-    tables = [(run.config().core, run.evaluations()) for run in runs]
-    names = [name for name in SETS if all(f"{name}_error" in table for _, table in tables)]
-    cores = list(dict.fromkeys(core for core, _ in tables))
+    groups = group_runs(runs)
+    tables = [run.evaluations() for run in runs]
+    names = [name for name in SETS if all(f"{name}_error" in table for table in tables)]
     figure = Figure(figsize=(3.6 * len(names), 4), dpi=120, layout="constrained")
     panels = figure.subplots(1, len(names), sharey=True, squeeze=False)[0]
     for panel, name in zip(panels, names, strict=True):
-        for index, core in enumerate(cores):
-            members = [table for other, table in tables if other == core]
-            color = f"C{index}"
-            for table in members:
-                panel.plot(table["epoch"], table[f"{name}_error"], color=color, alpha=0.3, lw=0.7)
-            epochs = np.unique(np.concatenate([table["epoch"] for table in members]))
-            values = [np.interp(epochs, t["epoch"], t[f"{name}_error"]) for t in members]
+        for index, (group, members) in enumerate(groups.items()):
+            curves = [read_curve(run, f"{name}_error") for run in members]
+            color, epochs = f"C{index % 10}", common_grid(curves)
+            for curve in curves:
+                panel.plot(curve.timesteps, curve.values, color=color, alpha=0.3, lw=0.7)
+            values = [interpolate(curve, epochs) for curve in curves]
             count = f"{len(members)} run{'s' if len(members) > 1 else ''}"
-            text = f"{core}, {count}" if panel is panels[0] else None
+            text = f"{group}, {count}" if panel is panels[0] else None
             panel.plot(epochs, np.median(values, axis=0), color=color, lw=1.8, label=text)
         _errors(panel)
         panel.set_title(SETS[name], fontsize="medium")
@@ -90,7 +97,8 @@ def _draw_several(runs: Sequence[ModelRun], path: str | os.PathLike[str]) -> Non
         if panel is not panels[0]:
             panel.set_ylabel("")
     panels[0].legend(frameon=False, fontsize="small")
-    env = runs[0].config().env.rpartition("/")[2]
+    envs = {run.config().env.rpartition("/")[2] for run in runs}
+    env = envs.pop() if len(envs) == 1 else "Several environments"
     figure.suptitle(f"{env}. Thick: median of runs (thin)", fontsize="medium")
     write_figure(figure, path)
 

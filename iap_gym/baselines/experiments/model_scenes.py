@@ -17,8 +17,9 @@ from iap_gym.baselines.experiments.curves import write_figure
 from iap_gym.baselines.experiments.model_curves import SETS
 from iap_gym.baselines.experiments.model_run import ModelRun
 from iap_gym.baselines.world_model.config import ModelConfig
-from iap_gym.baselines.world_model.data import Sequences, load_or_make
+from iap_gym.baselines.world_model.data import Sequences
 from iap_gym.baselines.world_model.model import WorldModel
+from iap_gym.baselines.world_model.sets import open_set
 from iap_gym.baselines.world_model.trace import trace
 
 Array = NDArray[np.float32]
@@ -76,21 +77,6 @@ VIEWS = {
 }
 
 
-def load_scene(config: ModelConfig, name: str, row: int) -> Sequences:
-    """Load one sequence of a set that a run is evaluated on.
-
-    Args:
-        config: of the run.
-        name: of the set.
-        row: number of the sequence.
-    """
-    test = config.test_sets[name]
-    dataset = load_or_make(config.data, *test, config.variant)
-    kinds = len(dataset.categories)
-    first = Sequences(dataset, kinds * (row // kinds + 1))
-    return first.only(row)
-
-
 def draw_scenes(run: ModelRun, path: str | os.PathLike[str]) -> None:
     """Draw sequences, a column each, from their first observations and all actions.
 
@@ -104,8 +90,8 @@ def draw_scenes(run: ModelRun, path: str | os.PathLike[str]) -> None:
         path: of the picture; its suffix is the format (png, svg, pdf).
 
     Raises:
-        FileNotFoundError: it has no weights yet.
-        ValueError: a format that matplotlib does not write.
+        FileNotFoundError: it has no weights yet, or its data are not where they were.
+        ValueError: other data are there, or a format that matplotlib does not write.
     """
     config = run.config()
     if not run.weights_file.is_file():
@@ -118,7 +104,7 @@ def draw_scenes(run: ModelRun, path: str | os.PathLike[str]) -> None:
     columns = figure.add_gridspec(1, len(picks))
     with one_torch_thread():
         for index, (name, row) in enumerate(picks):
-            scene = load_scene(config, name, row)
+            scene = open_set(config, name).only(row)
             _draw_column(figure, columns[index], model, config, view, scene, f"{SETS[name]} {row}")
     figure.suptitle(
         f"{run.path.name}: {config.env.rpartition('/')[2]}, {config.core}, seed {config.seed}. "

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-import multiprocessing
 import os
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,6 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from iap_gym._files import write_text
+from iap_gym.baselines.experiments.jobs import run_jobs
+from iap_gym.baselines.experiments.lock import locked
 from iap_gym.baselines.experiments.statistics import Mean, share
 from iap_gym.baselines.planning.settings import PlannerSettings
 from iap_gym.baselines.planning.tasks import task_of
@@ -173,42 +173,39 @@ def plan_episodes(
     Raises:
         ValueError: an environment or settings without a task, or a file of something else.
         FileNotFoundError: there are no weights.
+        RuntimeError: the weights changed meanwhile.
     """
     key = task.key()
     path = None if file is None else Path(file)
-    others = [] if path is None else load_planned(path)
-    known = next((found.episodes for found in others if found.key == key), {})
-    others = [found for found in others if found.key != key and not _outdated(found.key, key)]
+    there = [] if path is None else load_planned(path)
+    known = next((found.episodes for found in there if found.key == key), {})
     missing = [seed for seed in seeds if seed not in known]
-    for played in _play_all(task, missing, workers):
+    parts = [missing[i : i + TOGETHER] for i in range(0, len(missing), TOGETHER)]
+    for played in run_jobs(task.play, parts, workers):
+        if task.key() != key:
+            raise RuntimeError(f"{task.weights}: was replaced while its episodes were played")
         known = known | played
         if path is not None:
-            parts = [*others, PlannedEpisodes(key, dict(sorted(known.items())))]
-            write_text(path, json.dumps([part.to_json() for part in parts], indent=1) + "\n")
+            _add(path, PlannedEpisodes(key, played))
         if report is not None:
             report(len(played))
     return PlannedEpisodes(key, {seed: known[seed] for seed in seeds})
+
+
+def _add(path: Path, played: PlannedEpisodes) -> None:
+    """Add episodes to a file, in which another process may have written meanwhile."""
+    with locked(path):
+        key, known, others = played.key, played.episodes, []
+        for found in load_planned(path):
+            if found.key == key:
+                known = found.episodes | known
+            elif not _outdated(found.key, key):
+                others.append(found)
+        parts = [*others, PlannedEpisodes(key, dict(sorted(known.items())))]
+        write_text(path, json.dumps([part.to_json() for part in parts], indent=1) + "\n")
 
 
 def _outdated(old: dict[str, Any], new: dict[str, Any]) -> bool:
     """Say whether what was planned is of a model in whose place there is another now."""
     models = {old["model"], new["model"]}
     return len(models) == 2 and TRUE_SIMULATOR not in models
-
-
-def _play_all(
-    task: PlannedTask, seeds: Sequence[int], workers: int
-) -> Iterator[dict[int, Planned]]:
-    parts = [seeds[i : i + TOGETHER] for i in range(0, len(seeds), TOGETHER)]
-    if workers == 1 or len(parts) < 2:
-        yield from map(task.play, parts)
-        return
-    from iap_gym.baselines.evolution.processes import main_script_hidden
-
-    context = multiprocessing.get_context("spawn")
-    with (
-        main_script_hidden(),
-        ProcessPoolExecutor(min(workers, len(parts)), context) as pool,
-    ):
-        for done in as_completed([pool.submit(task.play, part) for part in parts]):
-            yield done.result()

@@ -1,7 +1,8 @@
-"""Means and interquartile means with bootstrap intervals."""
+"""Means, interquartile means and differences of means with their intervals."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +24,8 @@ TRIMMED = 0.25  # the share that an interquartile mean leaves out at each end
 class Mean:
     """A sample mean and its 95 % interval.
 
-    That of ``bootstrap_mean`` is a bootstrap interval (percentile method, 10,000 resamples).
+    That of ``bootstrap_mean`` is a bootstrap interval (percentile method, 10,000 resamples), those
+    of ``student_mean`` and ``welch_difference`` are of normal theory.
     """
 
     mean: float
@@ -71,6 +73,54 @@ def bootstrap_mean(values: Any, seed: int = 0) -> Mean:
         rng=np.random.default_rng(seed),
     ).confidence_interval
     return Mean(mean, float(interval.low), float(interval.high))
+
+
+def student_mean(values: Any) -> Mean:
+    """Estimate a mean with Student's interval, for so few numbers as seeds are.
+
+    The bootstrap takes too narrow ones there: for five normal numbers its 95 % hold the truth 88
+    times in 100.
+
+    Args:
+        values: (n,) numbers, n >= 1; fewer than ``FEWEST``, or n times the same, give no interval.
+
+    Raises:
+        ValueError: no value, or one that is not finite.
+    """
+    return welch_difference(values, 0.0)
+
+
+def welch_difference(large: Any, small: Any) -> Mean:
+    """Estimate the difference of two means, the first minus the second, with Welch's interval.
+
+    Args:
+        large: (n,) numbers, n >= 1, or one that is known.
+        small: likewise.
+
+    Returns:
+        No interval where a sample has fewer than ``FEWEST`` numbers, or where none has a spread.
+
+    Raises:
+        ValueError: no value, or one that is not finite.
+    """
+    mean, variance, rest = 0.0, 0.0, 0.0
+    enough = True
+    for sign, given in ((1.0, large), (-1.0, small)):
+        if np.ndim(given) == 0:
+            mean += sign * _checks.real("values", given)
+            continue
+        sample = _checks.array("values", given, ("n",))
+        mean += sign * float(sample.mean())
+        enough &= sample.size >= FEWEST
+        if enough:
+            part = float(sample.var(ddof=1)) / sample.size
+            variance += part
+            rest += part**2 / (sample.size - 1)
+    if not enough or rest == 0.0:
+        return Mean(mean, None, None)
+    quantile = float(stats.t.ppf((1 + CONFIDENCE) / 2, variance**2 / rest))
+    reach = quantile * math.sqrt(variance)
+    return Mean(mean, mean - reach, mean + reach)
 
 
 def share(flags: Any) -> Mean:

@@ -145,7 +145,8 @@ class ICEM:
             everything = np.concatenate([candidates, kept])
             all_costs = np.concatenate([self._costs(candidates), kept_costs])
             elites, costs = self._cheapest(everything, all_costs)
-            mean = self._alpha * mean + (1 - self._alpha) * elites.mean(0)
+            # Clipped, as a mean of numbers that are all the bound need not be it, to the last bit.
+            mean = self._clipped(self._alpha * mean + (1 - self._alpha) * elites.mean(0))
             std = self._alpha * std + (1 - self._alpha) * elites.std(0)
         self._mean = np.concatenate([mean[1:], mean[-1:]])
         self._elites = elites

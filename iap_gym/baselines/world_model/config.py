@@ -26,6 +26,7 @@ from iap_gym.recurrent import CORES
 from iap_gym.recurrent.gates import PENALTIES
 
 ALGO = "world-model"
+GATED = "gatel0rd"  # the core that has gates
 SAMPLINGS = ("scheduled", "teacher")
 DECIDED = ("obs_size", "action_size", "core", "backend")  # of the model, by other fields
 MODEL_ARGUMENTS = tuple(
@@ -113,6 +114,12 @@ class ModelConfig:
         if self.min_probability is not None:
             _checks.real("min_probability", self.min_probability, 0.0, 1.0)
         _checks.one_of("penalty_kind", self.penalty_kind, PENALTIES)
+        if self.core != GATED and self.penalty:
+            wanted = f"0 or None, as {self.core} has no gates"
+            raise _checks.refuse("penalty", wanted, self.penalty)
+        if self.core != GATED and self.penalty_kind != "l0":
+            wanted = f'"l0", as {self.core} has no gates'
+            raise _checks.refuse("penalty_kind", wanted, self.penalty_kind)
         _checks.one_of("sampling", self.sampling, SAMPLINGS)
         _checks.real("decay", self.decay, 0.0, 1.0)
         _checks.real("max_grad_norm", self.max_grad_norm, 0.0, exclusive=True)
@@ -140,12 +147,17 @@ class ModelConfig:
 
     @property
     def test_sets(self) -> dict[str, DataSet]:
-        """What is evaluated on, by name; "gen" is another distribution than that trained on."""
+        """What is evaluated on, by name; "gen" is another distribution than that trained on.
+
+        Where it is the one trained on, as of RRC's random actions, there is no "gen".
+        """
         tests: dict[str, DataSet] = {}
         for name, test in self.scenario.tests.items():
             count = min(test.sequences, self.test_sequences or test.sequences)
             own = self.dataset is not None and name in SPLITS
-            tests[name] = DataSet(str(self.dataset) if own else test.name, test.split, count)
+            found = DataSet(str(self.dataset) if own else test.name, test.split, count)
+            if found not in tests.values():
+                tests[name] = found
         return tests
 
     @property
@@ -170,7 +182,7 @@ class ModelConfig:
             "epochs": scenario.epochs,
             "sequences": scenario.train.sequences,
             "learning_rate": scenario.rate_of(self.core, self.sampling),
-            "penalty": scenario.penalty if self.core == "gatel0rd" else 0.0,
+            "penalty": scenario.penalty if self.core == GATED else 0.0,
             "min_probability": scenario.min_probability,
             "start_steps": scenario.start_steps,
         }

@@ -62,6 +62,11 @@ class Sequences:
         """T."""
         return self.actions.shape[1]
 
+    @property
+    def categories(self) -> int:
+        """How many kinds of sequences there are, all equally frequent."""
+        return len(self._dataset.categories)
+
     def checksum(self) -> str:
         """Return the sha256 of the numbers, those of the same sequences of a longer data set."""
         return checksum_of({}, self._dataset.arrays)
@@ -86,7 +91,7 @@ class Sequences:
         return Sequences(SequenceDataset(header, arrays))
 
     def batches(self, batch_size: int, rng: np.random.Generator) -> Iterator[tuple[Tensor, Tensor]]:
-        """Yield observations (T + 1, B, O) and actions (T, B, A) in random order, all once.
+        """Yield observations (T + 1, B, O) and actions (T, B, A) in random order, none twice.
 
         Each batch has as many sequences of every category, as the published trainings had it. An
         incomplete batch is left out.
@@ -111,6 +116,18 @@ class Sequences:
         pairs = zip(self.observations.split(size), self.actions.split(size), strict=True)
         for observations, actions in pairs:
             yield observations.transpose(0, 1), actions.transpose(0, 1)
+
+
+def data_file(
+    folder: str | os.PathLike[str], name: str, split: str, count: int, variant: str = "code"
+) -> Path:
+    """Return where ``load_or_make`` looks for a set, or writes it."""
+    whole = Path(folder) / file_name(name, split, variant)
+    if whole.is_file() or split not in splits_of(name):
+        return whole
+    if count >= sequences_wanted(name, split, None):
+        return whole
+    return whole.with_name(f"{whole.stem}-{count}{SUFFIX}")
 
 
 def load_or_make(
@@ -140,13 +157,9 @@ def load_or_make(
             not divide, or a file with fewer sequences or of something else.
     """
     _checks.one_of("name", name, NAMES)
-    whole = Path(folder) / file_name(name, split, variant)
-    path = whole
-    if not whole.is_file():
-        _checks.one_of("split", split, splits_of(name))
-        if count < sequences_wanted(name, split, None):
-            path = whole.with_name(f"{whole.stem}-{count}{SUFFIX}")
+    path = data_file(folder, name, split, count, variant)
     if not path.is_file():
+        _checks.one_of("split", split, splits_of(name))
         # a process beside this one may do the same; both write the same bytes
         make_dataset(
             name, path, split, variant=variant, sequences=count, overwrite=True, workers=workers

@@ -263,7 +263,7 @@ class WorldModel(nn.Module):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], backend: str = "auto") -> Self:
-        """Read a model that ``save`` wrote.
+        """Read a model that ``save`` wrote; it is in evaluation mode, in which gates have no noise.
 
         Raises:
             FileNotFoundError: there is no file.
@@ -277,7 +277,7 @@ class WorldModel(nn.Module):
             model.to(dtype).load_state_dict(tensors)
         except (TypeError, ValueError, RuntimeError, StopIteration) as error:
             raise ValueError(f"{path}: expected a whole world model; {error}") from None
-        return model
+        return model.eval()
 
 
 def _make_core(name: str, input_size: int, hidden_size: int, options: dict[str, Any]) -> Core:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from iap_gym.baselines.world_model.config import ModelConfig
-from iap_gym.baselines.world_model.data import Sequences, load_or_make
+from iap_gym.baselines.world_model.data import Sequences, data_file, load_or_make
 from iap_gym.data.making import sequences_wanted
 
 TRAIN = "train"
@@ -34,6 +34,29 @@ def load_sets(config: ModelConfig, workers: int = 1) -> tuple[Sequences, dict[st
         for key, (name, split, count) in wanted.items()
     }
     return sets.pop(TRAIN), sets
+
+
+def open_set(config: ModelConfig, key: str) -> Sequences:
+    """Load a set that a run was trained on, or evaluated on; nothing is made in its place.
+
+    Args:
+        config: of the run.
+        key: "train", or of ``config.test_sets``.
+
+    Raises:
+        FileNotFoundError: it is not where it was.
+        ValueError: it is another one.
+    """
+    name, split, count = {TRAIN: config.train_set, **config.test_sets}[key]
+    path = data_file(config.data, name, split, count, config.variant)
+    hint = "iap-gym train --resume RUN --data FOLDER names another folder"
+    if not path.is_file():
+        raise FileNotFoundError(f"{path} is not there, where the run had it; {hint}")
+    sequences = Sequences(load_or_make(config.data, name, split, count, config.variant), count)
+    known = (config.data_sha256 or {}).get(key)
+    if known is not None and known != sequences.checksum():
+        raise ValueError(f"{path}: expected what the run was made with, got other data; {hint}")
+    return sequences
 
 
 def check_data(

@@ -31,6 +31,8 @@ Row = dict[str, float | None]
 EPOCH_COLUMNS = ("epoch", "probability", "loss", "error", "gates", "seconds")
 MOMENTS = ("step", "exp_avg", "exp_avg_sq")  # what Adam remembers of a parameter
 SHEPHERD = "shepherd"
+# Fields of the config that a training that goes on may have otherwise.
+MAY_CHANGE = ("epochs", "evaluate_every", "data", "data_sha256")
 
 
 class DivergedError(RuntimeError):
@@ -92,6 +94,9 @@ class Training:
         if config.start_steps < self.model.context_inputs:
             wanted = f"at least the {self.model.context_inputs} inputs that f_init sees"
             raise _checks.refuse("start_steps", wanted, config.start_steps)
+        if config.batch_size % train.categories:
+            wanted = f"a multiple of the {train.categories} categories of {config.train_set.name}"
+            raise _checks.refuse("batch_size", wanted, config.batch_size)
         if len(train) < config.batch_size:
             wanted = f"at least the {config.batch_size} of a batch (batch_size)"
             raise _checks.refuse("sequences", wanted, len(train))
@@ -103,7 +108,7 @@ class Training:
         self.evaluations: list[Row] = []
 
     def run_epoch(self) -> Row:
-        """Train on every sequence once; return the row of the epoch.
+        """Train on every sequence once, but for an incomplete batch; return the row of the epoch.
 
         Raises:
             DivergedError: the loss is not finite.
@@ -178,9 +183,14 @@ class Training:
         """Go on from what ``save`` wrote.
 
         Raises:
-            ValueError: it is no state of this training.
+            ValueError: it is no state of this training: not one at all, or with other settings.
         """
         tensors, header = weights.load(path)
+        mine, its = (_settings(fields) for fields in (self.config.to_json(), header.get("config")))
+        if its != mine:
+            names = sorted(name for name in mine | its if mine.get(name) != its.get(name))
+            wanted = f"{path}: expected a checkpoint of this run"
+            raise ValueError(f"{wanted}, got one with another {', '.join(names)}")
         try:
             self._restore(tensors, header)
         except (KeyError, RuntimeError, TypeError) as error:
@@ -208,6 +218,12 @@ class Training:
 
     def _tables(self) -> dict[str, list[Row]]:
         return {"history": self.history, "evaluations": self.evaluations}
+
+
+def _settings(fields: Any) -> dict[str, Any]:
+    """Return the fields of a config that all epochs depend on, as JSON has them."""
+    kept = fields if isinstance(fields, dict) else {}
+    return json.loads(json.dumps({name: kept[name] for name in kept if name not in MAY_CHANGE}))
 
 
 def _rows(table: Tensor, columns: Sequence[str]) -> list[Row]:

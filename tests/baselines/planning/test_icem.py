@@ -141,6 +141,15 @@ def test_candidates_stay_within_the_bounds():
     assert (everything == HIGH).any()
 
 
+@pytest.mark.parametrize("bound", [0.1, 0.3, 0.7, 1.0, 1.1, 2.3])
+def test_plans_at_a_bound_stay_within_it_to_the_last_bit(bound):
+    """Means of numbers that are all the bound may be beyond it."""
+    search = ICEM(lambda a: -a.sum((1, 2)), [-bound], [bound], 6, rng(), num_samples=64)
+    for _ in range(20):
+        assert -bound <= search.plan()[0] <= bound
+        search.load_state_dict(search.state_dict())
+
+
 def test_the_objective_may_spoil_what_it_is_given():
     def spoiling(actions):
         costs = quadratic(0.2)(actions)

@@ -44,7 +44,8 @@ def test_another_training_set_brings_its_own_tests():
     config = ModelConfig(env=RRC, dataset="rrc-random", test_sequences=100).fill_in()
     assert config.train_set == ("rrc-random", "train", 6_400)
     assert config.test_sets["val"] == ("rrc-random", "val", 100)
-    assert config.test_sets["gen"] == ("rrc-random", "test", 100)
+    assert config.test_sets["test"] == ("rrc-random", "test", 100)
+    assert "gen" not in config.test_sets  # it would be the same set once more
 
 
 def test_fetch():
@@ -88,6 +89,11 @@ def test_json():
         ({"sampling": "none"}, r"sampling: expected one of 'scheduled', 'teacher'"),
         ({"min_probability": 2}, r"min_probability"),
         ({"penalty_kind": "l3"}, r"penalty_kind"),
+        ({"core": "lstm", "penalty": 0.5}, r"penalty: expected 0 or None, as lstm has no gates"),
+        (
+            {"core": "gru", "penalty_kind": "l2"},
+            r'penalty_kind: expected "l0", as gru has no gates',
+        ),
         ({"learning_rate": "fast"}, r"learning_rate: expected a finite number"),
         ({"variant": "other"}, r"variant"),
         ({"data": 3}, r"data: expected the path of a folder"),

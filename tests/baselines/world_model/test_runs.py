@@ -2,10 +2,12 @@
 
 import dataclasses
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 from safetensors.torch import load_file
@@ -14,6 +16,7 @@ from iap_gym.baselines import WorldModel
 from iap_gym.baselines.experiments.model_curves import draw_model_curves
 from iap_gym.baselines.experiments.model_report import summary, write_model_report
 from iap_gym.baselines.experiments.model_run import ModelRun, runs_in
+from iap_gym.baselines.experiments.model_scenes import draw_scenes
 from iap_gym.baselines.experiments.run import Run
 from iap_gym.baselines.experiments.train_model import settle, train, train_side_by_side
 from iap_gym.data import make_dataset
@@ -56,10 +59,50 @@ def test_it_is_drawn_and_reported(whole, tmp_path):
     assert "data:image/png" in page
     assert "generalisation" in page
     assert "6 epochs; errors: val 0." in summary(whole)
-    draw_model_curves([whole, whole], tmp_path / "several.svg")
-    assert (tmp_path / "several.svg").read_text().count("<path") > 20
+    with pytest.raises(ValueError, match="runs: expected another seed in every run of gatel0rd"):
+        draw_model_curves([whole, whole], tmp_path / "twice.svg")
     with pytest.raises(ValueError, match="runs: expected at least one"):
         draw_model_curves([], tmp_path / "none.png")
+
+
+def test_runs_of_one_setting_have_one_median_as_far_as_all_got(whole, tmp_path):
+    others = []
+    for name, changes, rows in (
+        ("seed", {"seed": 1}, None),
+        ("short", {"seed": 2}, 2),
+        ("other", {"seed": 0, "penalty": 0.1}, None),
+    ):
+        run = ModelRun.create(tmp_path / name, dataclasses.replace(whole.config(), **changes))
+        run.write_metrics(listed(whole.metrics()))
+        run.write_evaluations(listed(whole.evaluations())[:rows])
+        others.append(run)
+    draw_model_curves([whole, *others], tmp_path / "several.svg")
+    drawn = (tmp_path / "several.svg").read_text()
+    assert "<!-- penalty=0.001, 3 runs -->" in drawn
+    assert "<!-- penalty=0.1, 1 run -->" in drawn
+
+
+def test_scenes_are_of_the_data_that_the_run_saw_or_of_none(whole, tmp_path):
+    draw_scenes(whole, tmp_path / "scenes.png")
+    for data in (str(tmp_path / "nowhere"), str(tmp_path / "other")):
+        if data.endswith("other"):
+            for split, name in (("test", "rrc-time"), ("test", "rrc-random")):
+                file = tmp_path / "other" / f"{name}-{split}-32.safetensors"
+                make_dataset(name, file, split, seed=1, sequences=32)
+        moved = ModelRun.create(
+            tmp_path / f"{Path(data).name}-run", dataclasses.replace(whole.config(), data=data)
+        )
+        shutil.copy(whole.weights_file, moved.weights_file)
+        before = sorted(Path(data).glob("*"))
+        wanted = "is not there, where" if data.endswith("nowhere") else "got other data"
+        with pytest.raises((FileNotFoundError, ValueError), match=f"{wanted}.*--data FOLDER"):
+            draw_scenes(moved, tmp_path / "scenes.png")
+        assert sorted(Path(data).glob("*")) == before
+
+
+def listed(table):
+    """Return a table of columns as rows."""
+    return [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
 
 
 def test_a_killed_run_goes_on_to_the_bit(whole, small, tmp_path):
@@ -88,7 +131,9 @@ def test_a_killed_run_goes_on_to_the_bit(whole, small, tmp_path):
 @pytest.fixture
 def part(small, tmp_path):
     """A run of two epochs with data of its own."""
-    config = dataclasses.replace(small, core="gru", data=str(tmp_path / "data"), epochs=2)
+    config = dataclasses.replace(
+        small, core="gru", penalty=0.0, data=str(tmp_path / "data"), epochs=2
+    )
     run = ModelRun.create(tmp_path / "run", config.fill_in())
     train(run)
     return run

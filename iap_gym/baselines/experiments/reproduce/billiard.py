@@ -51,8 +51,8 @@ TARGET = Target(
     ),
     measures=(
         Measure("test_error", "test error"),
-        Measure("test_gate_rate", "open gates", logarithmic=False),
-        Measure("test_gate_dims", "share of the state that ever changed", logarithmic=False),
+        Measure("test_gate_rate", "open gates"),
+        Measure("test_gate_dims", "share of the state that ever changed"),
     ),
     claims=(
         *worse("GateL0RD (λ = 0.001) predicts better than {}", "Fig. 3", "test_error", MAIN),

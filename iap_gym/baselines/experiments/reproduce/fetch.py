@@ -30,8 +30,8 @@ TARGET = Target(
     measures=(
         Measure("test_error", "test error"),
         Measure("gen_error", "generalisation error"),
-        Measure("drop", "generalisation minus test error", logarithmic=False),
-        Measure("test_gate_rate", "open gates", logarithmic=False),
+        Measure("drop", "generalisation minus test error"),
+        Measure("test_gate_rate", "open gates"),
     ),
     claims=(
         *worse("{} predicts worse than LSTM", "Fig. 22", "test_error", "lstm", ("gatel0rd",)),

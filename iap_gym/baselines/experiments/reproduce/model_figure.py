@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from matplotlib.axes import Axes
 
+from iap_gym.baselines.experiments.comparison import is_error
 from iap_gym.baselines.experiments.model_curves import SETS
 from iap_gym.baselines.experiments.plan_episodes import PlannedEpisodes
 from iap_gym.baselines.experiments.reproduce.model_results import (
@@ -58,7 +59,7 @@ def draw(
     seeds = max(sum(result.arm == arm for result in results) for arm in shown)
     figure.suptitle(
         f"{target.title}, budget {budget}: up to {seeds} seeds an arm. Lines: median over seeds; "
-        "diamonds: mean and 95 % bootstrap interval"
+        "diamonds: mean (of errors the geometric one) and 95 % interval"
     )
     return save_figure(figure, path)
 
@@ -97,7 +98,7 @@ def _draw_measure(
         axes.plot(mean.mean, row, "D", color=tint, markeredgecolor="black", ms=6)
     axes.set_yticks(range(len(found)), [arm.name for arm in found], fontsize="small")
     axes.set_ylim(len(found) - 0.5, -0.5)
-    if measured.logarithmic:
+    if is_error(measured.name):
         axes.set_xscale("log")
     if measured.name == "success" and bound is not None:
         axes.axvline(bound.success.mean, color="black", ls="--", lw=1, label="true simulator")

@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from iap_gym._files import write_text
 from iap_gym.baselines.evolution.evaluation import one_torch_thread
+from iap_gym.baselines.experiments.comparison import is_error
 from iap_gym.baselines.experiments.model_run import ModelRun
 from iap_gym.baselines.experiments.reproduce.model_runs import PlanJob
 from iap_gym.baselines.experiments.reproduce.model_target import Arm, Claim, Operand, Target
 from iap_gym.baselines.experiments.statistics import (
-    CONFIDENCE,
     FEWEST,
-    RESAMPLES,
     Mean,
-    bootstrap_mean,
+    student_mean,
+    welch_difference,
 )
 from iap_gym.baselines.world_model import WorldModel
-from iap_gym.baselines.world_model.data import Sequences, load_or_make
 from iap_gym.baselines.world_model.event_gates import EventGates, event_gates
+from iap_gym.baselines.world_model.sets import open_set
 
 Numbers = dict[str, float]
 CONTROL = ("control_gates", "before_gates", "after_gates", "other_gates")
@@ -68,13 +70,12 @@ def measure(target: Target, arm: Arm, run: ModelRun, job: PlanJob | None) -> Res
 
 
 def _control(run: ModelRun, event: str) -> EventGates:
-    """Return how gates open at an event, of the generalisation set; a finished run stays so."""
+    """Return how gates open at an event, where there is one of the generalisation set."""
     file = run.path / "event_gates.json"
     if file.is_file():
         return EventGates(*json.loads(file.read_text("utf-8")))
     config = run.config()
-    test = config.test_sets["gen"]
-    sequences = Sequences(load_or_make(config.data, *test, config.variant), test.sequences)
+    sequences = open_set(config, "gen" if "gen" in config.test_sets else "test")
     with one_torch_thread():
         found = event_gates(WorldModel.load(run.weights_file), sequences, event)
     assert found is not None, "it has gates"
@@ -92,9 +93,14 @@ def samples(results: Sequence[Result], operand: Operand) -> list[float]:
 
 
 def summarise(results: Sequence[Result], arm: str, name: str) -> Mean | None:
-    """Return the mean of a measure of an arm over seeds; None if there is no number."""
+    """Return the mean of a measure of an arm over seeds; None if there is no number.
+
+    Of errors it is the geometric mean: they spread over factors, and are drawn so.
+    """
     values = samples(results, Operand(arm, name))
-    return bootstrap_mean(values) if values else None
+    if not values:
+        return None
+    return _exponential(student_mean(np.log(values))) if is_error(name) else student_mean(values)
 
 
 @dataclass(frozen=True)
@@ -104,52 +110,46 @@ class Verdict:
     Attributes:
         claim: of the paper.
         answer: in words.
-        difference: mean of what is to be larger minus what is to be smaller, with its bootstrap
-            interval over seeds, which are resampled apart for the two.
+        difference: mean of what is to be larger minus what is to be smaller, with Welch's interval
+            over seeds; of errors, the ratio of the geometric means.
+        ratio: whether it is one.
     """
 
     claim: Claim
     answer: str
     difference: Mean
+    ratio: bool
 
 
 def judge(claim: Claim, results: Sequence[Result]) -> Verdict | None:
     """Decide on a claim; None if there are no numbers of one side.
 
     An ordering comes out, or comes out reversed, where the 95 % interval of the difference leaves
-    0 out. For fewer than ``FEWEST`` seeds nothing is decided.
+    0 out. For fewer than ``FEWEST`` seeds, or numbers without a spread, nothing is decided.
     """
-    small = np.array(samples(results, claim.less))
+    small: Any = np.array(samples(results, claim.less))
+    large: Any = claim.more
     if isinstance(claim.more, Operand):
         large = np.array(samples(results, claim.more))
-    else:
-        large = np.array([claim.more])
-    if not small.size or not large.size:
+    if np.size(small) == 0 or np.size(large) == 0:
         return None
-    number = isinstance(claim.more, float)
-    mean = float(large.mean() - small.mean())
-    if small.size < FEWEST or (large.size < FEWEST and not number):
-        few = f"not decided: fewer than {FEWEST} seeds"
-        return Verdict(claim, few, Mean(mean, None, None))
-    difference = _bootstrap_difference(large, small)
-    assert difference.low is not None
-    assert difference.high is not None
-    if difference.low > 0:
+    ratio = is_error(claim.less.measure)
+    if ratio:
+        small, large = np.log(small), np.log(large)
+    difference = welch_difference(large, small)
+    few = any(np.ndim(side) and len(side) < FEWEST for side in (small, large))
+    if difference.low is None or difference.high is None:
+        answer = f"not decided: {f'fewer than {FEWEST} seeds' if few else 'all seeds are alike'}"
+    elif difference.low > 0:
         answer = "no, it is larger" if claim.alike else "yes"
     elif difference.high < 0:
         answer = "no, it is smaller" if claim.alike else "no, the other way round"
     else:
         answer = "no difference seen" if claim.alike else "not decided: the interval holds 0"
-    return Verdict(claim, answer, difference)
+        answer = answer.replace("0", "1") if ratio else answer
+    return Verdict(claim, answer, _exponential(difference) if ratio else difference, ratio)
 
 
-def _bootstrap_difference(large: np.ndarray, small: np.ndarray, seed: int = 0) -> Mean:
-    """Bootstrap the difference of two means, percentile method, the two resampled apart."""
-    rng = np.random.default_rng(seed)
-    drawn = [
-        sample[rng.integers(len(sample), size=(RESAMPLES, len(sample)))].mean(axis=1)
-        for sample in (large, small)
-    ]
-    tail = 100 * (1 - CONFIDENCE) / 2
-    low, high = np.percentile(drawn[0] - drawn[1], (tail, 100 - tail))
-    return Mean(float(large.mean() - small.mean()), float(low), float(high))
+def _exponential(mean: Mean) -> Mean:
+    low, high = (None if end is None else math.exp(end) for end in (mean.low, mean.high))
+    return Mean(math.exp(mean.mean), low, high)

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import multiprocessing
 import os
 import re
 import sys
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 
 from tqdm import tqdm
 
-from iap_gym.baselines.evolution.processes import main_script_hidden
 from iap_gym.baselines.experiments.evaluate import FIRST_SEED
+from iap_gym.baselines.experiments.jobs import run_jobs
+from iap_gym.baselines.experiments.lock import in_use
 from iap_gym.baselines.experiments.model_run import SEED_FOLDER, ModelRun
 from iap_gym.baselines.experiments.plan_episodes import (
     PlannedEpisodes,
@@ -73,8 +72,8 @@ def open_runs(
     tried: list[ModelConfig] = []
     for path, config in wanted.items():
         run = ModelRun(path)
-        if run.config_file.is_file():
-            found = run.config()
+        found = run.config() if run.config_file.is_file() else None
+        if found is not None:
             if _other(found, config):
                 raise ValueError(
                     f"--out: {path} holds a run of other settings; name another folder"
@@ -85,7 +84,11 @@ def open_runs(
             if alike not in tried:  # its data are made, and its model too, before others train
                 settle(config, workers)
                 tried.append(alike)
-            run.write_config(config)
+            if found is None:
+                run.write_config(config)
+            elif found != config:  # the data lie elsewhere now
+                with in_use(run):
+                    run.write_config(config)
         runs.append(run)
     return runs
 
@@ -157,14 +160,5 @@ def plan_all(jobs: Sequence[PlanJob], workers: int) -> None:
     """Play what is missing, a job a process."""
     missing = [job for job in jobs if job.found() is None]
     with tqdm(total=len(missing), unit="run", desc="planning", disable=None) as bar:
-        if workers == 1 or len(missing) < 2:
-            for job in missing:
-                job.play()
-                bar.update()
-            return
-        context = multiprocessing.get_context("spawn")
-        count = min(workers, len(missing))
-        with main_script_hidden(), ProcessPoolExecutor(count, context) as pool:
-            for done in as_completed([pool.submit(job.play) for job in missing]):
-                done.result()
-                bar.update()
+        for _ in run_jobs(PlanJob.play, missing, workers):
+            bar.update()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -37,13 +38,11 @@ class Measure:
     Attributes:
         name: as ``model_results`` knows it.
         title: in tables and pictures.
-        logarithmic: whether it is drawn so.
         drawn: whether it has a panel, or is in the table alone.
     """
 
     name: str
     title: str
-    logarithmic: bool = True
     drawn: bool = True
 
 
@@ -148,7 +147,7 @@ class Target:
             "env": self.env,
             "core": arm.core,
             "seed": seed,
-            "data": data,
+            "data": os.path.abspath(data),
             "epochs": count,
             "sequences": budget.sequences,
             "test_sequences": budget.test_sequences,

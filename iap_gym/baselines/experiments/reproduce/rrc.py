@@ -36,11 +36,11 @@ TARGET = Target(
     measures=(
         Measure("test_error", "test error"),
         Measure("gen_error", "generalisation error"),
-        Measure("success", "planning success", logarithmic=False),
-        Measure("control_gates", "inputs with an open gate, at control", logarithmic=False),
+        Measure("success", "planning success"),
+        Measure("control_gates", "inputs with an open gate, at control"),
         Measure("before_gates", "… whose action brings control", drawn=False),
         Measure("after_gates", "… right after those", drawn=False),
-        Measure("other_gates", "inputs with an open gate, elsewhere", logarithmic=False),
+        Measure("other_gates", "inputs with an open gate, elsewhere"),
     ),
     claims=(
         *worse("GateL0RD generalises better than {}", "Fig. 4", "gen_error", "gatel0rd"),

@@ -25,8 +25,8 @@ TARGET = Target(
     measures=(
         Measure("test_error", "test error"),
         Measure("reappearance_error", "error of x where the sheep reappears"),
-        Measure("success", "planning success", logarithmic=False),
-        Measure("test_gate_rate", "open gates", logarithmic=False),
+        Measure("success", "planning success"),
+        Measure("test_gate_rate", "open gates"),
     ),
     claims=(
         *worse(
