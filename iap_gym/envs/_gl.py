@@ -92,8 +92,7 @@ class Context:
             backend: Any = importlib.import_module(f"mujoco.{self._backend}")
             with _previous_kept(self._backend):
                 self._gl = backend.GLContext(*size)
-                # After the backend's own exit hook, thus before it when Python ends.
-                _register_hooks()
+                _close_first()
                 self._gl.make_current()
                 self._mjr = mujoco.MjrContext(model, mujoco.mjtFontScale.mjFONTSCALE_150)
                 mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN, self._mjr)
@@ -230,16 +229,28 @@ def _restorer(backend: str) -> Callable[[], object]:
     return lambda: None  # osmesa and cgl: dm_control runs these on threads of its own
 
 
-@functools.cache
-def _register_hooks() -> None:
+def _close_first() -> None:
+    """Have contexts closed before anything else that has been asked for at the exit by now.
+
+    MuJoCo's backend and dm_control's, which may be imported later, end the display there.
+    """
+    _abandon_in_forks()
+    atexit.unregister(_close_all)
     atexit.register(_close_all)
+
+
+@functools.cache
+def _abandon_in_forks() -> None:
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=_abandon_all)
 
 
 def _close_all() -> None:
     for context in list(_live):
-        context.close()
+        try:
+            context.close()
+        except Exception:  # what came after us has ended the display, and all with it
+            context.abandon()
 
 
 def _abandon_all() -> None:

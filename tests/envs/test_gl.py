@@ -267,3 +267,24 @@ def test_report_of_a_process_that_dies(monkeypatch):
     monkeypatch.setattr(_gl, "_PROBE", "import time; time.sleep(60)")
     monkeypatch.setattr(_gl, "_PROBE_SECONDS", 0.5)
     assert "no answer" in _gl.rendering_report().error
+
+
+@pytest.mark.parametrize(
+    "later",
+    [
+        "other = make('cartpole', 'balance', **small)\nother.reset(seed=0)",
+        # dm_control alone, whose hook at the exit then comes before ours
+        "from dm_control import suite\nsuite.load('cartpole', 'balance').physics.render(16, 16)",
+    ],
+    ids=["ours", "dm_control's"],
+)
+def test_what_renders_later_makes_no_noise_at_the_exit(later):
+    code = (
+        _MAKE
+        + "from iap_gym.envs.fetch import make_fetch_pick_and_place as fetch\n"
+        + "env = fetch(observation='pixels', **small)\n"
+        + "env.reset(seed=0)\n"
+        + later
+        + "\nprint('rendered')"
+    )
+    assert run(code, MUJOCO_GL="egl")[-1] == "rendered"
