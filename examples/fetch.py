@@ -3,6 +3,7 @@
     python examples/fetch.py                                    SAC with hindsight replay, an hour
     python examples/fetch.py --learner ppo --core gatel0rd      RecurrentPPO, an hour
     python examples/fetch.py --learner ppo --core lstm --timesteps 500000
+    python examples/fetch.py --learner ppo --evaluate FOLDER    what --out kept
 
 Both see the 11 numbers and the goal. SAC learns from the sparse reward, whose goals hindsight
 replay (Andrychowicz et al. 2017) puts where the cube went; RecurrentPPO from minus the cube's
@@ -34,6 +35,7 @@ from iap_gym.baselines import RecurrentPPO
 from iap_gym.baselines.experiments.evaluate import FIRST_SEED, Evaluation, table
 from iap_gym.cli.arguments import at_least
 from iap_gym.data.making import check_target
+from iap_gym.envs.fetch.goal import THRESHOLD
 from iap_gym.recurrent import CORES
 
 ENV = "iap_gym/FetchPickAndPlace-v0"
@@ -137,15 +139,14 @@ def make_learner(options: argparse.Namespace) -> BaseAlgorithm:
 class Trained:
     """Most probable actions of a learner, with its memory and its scales."""
 
-    def __init__(self, model: BaseAlgorithm) -> None:
+    def __init__(self, model: BaseAlgorithm, scales: VecNormalize) -> None:
         self._model = model
-        self._scales = model.get_vec_normalize_env()
+        self._scales = scales
         self._memory: Any = None
 
     def __call__(self, observation: Any, start: bool) -> Any:
         """Return the action (4,) for one observation."""
-        if self._scales is not None:
-            observation = self._scales.normalize_obs(observation)
+        observation = self._scales.normalize_obs(observation)
         if start:
             self._memory = None
         action, self._memory = self._model.predict(
@@ -154,11 +155,17 @@ class Trained:
         return action
 
 
-def evaluate(model: BaseAlgorithm, episodes: int) -> Evaluation:
-    """Play the model, random actions and none at all on the same episodes, sparse rewards."""
+def evaluate(
+    model: BaseAlgorithm, scales: VecNormalize, episodes: int
+) -> tuple[Evaluation, dict[str, dict[str, float]]]:
+    """Play the model, random actions and none at all on the same episodes, sparse rewards.
+
+    Returns:
+        The evaluation, and the rates of success by where the goals are.
+    """
     rng = np.random.default_rng(0)
     actors: dict[str, Any] = {
-        "trained": Trained(model),
+        "trained": Trained(model, scales),
         "random": lambda observation, start: rng.uniform(-1, 1, 4),
         "zero": lambda observation, start: np.zeros(4),
     }
@@ -166,10 +173,13 @@ def evaluate(model: BaseAlgorithm, episodes: int) -> Evaluation:
     seeds = tuple(range(FIRST_SEED, FIRST_SEED + episodes))
     returns: dict[str, tuple[float, ...]] = {}
     successes: dict[str, float] = {}
+    by_goal: dict[str, dict[str, float]] = {}
     for kind, actor in actors.items():
-        sums, reached = [], []
+        sums, reached, above = [], [], []
         for seed in seeds:
             observation, info = env.reset(seed=seed)
+            height = observation["desired_goal"][2] - observation["achieved_goal"][2]
+            above.append(height > THRESHOLD)  # the cube must leave the table to be near enough
             rewards = []
             for t in range(STEPS):
                 observation, reward, _, _, info = env.step(actor(observation, t == 0))
@@ -177,18 +187,45 @@ def evaluate(model: BaseAlgorithm, episodes: int) -> Evaluation:
             sums.append(math.fsum(rewards))
             reached.append(info["is_success"])
         returns[kind], successes[kind] = tuple(sums), float(np.mean(reached))
+        groups = {"on the table": ~np.array(above), "above it": np.array(above)}
+        by_goal[kind] = {
+            f"{chosen.sum()} goals {name}": float(np.mean(np.array(reached)[chosen]))
+            for name, chosen in groups.items()
+            if chosen.any()
+        }
     steps = model.num_timesteps
-    return Evaluation(ENV, None, seeds, returns, timesteps=steps, success_rates=successes)
+    found = Evaluation(ENV, None, seeds, returns, timesteps=steps, success_rates=successes)
+    return found, by_goal
 
 
-def save(model: BaseAlgorithm, folder: Path) -> None:
+def load(folder: Path, learner: str) -> tuple[BaseAlgorithm, VecNormalize]:
+    """Return what ``save`` wrote."""
+    envs = make_vec_env(ENV, 1, env_kwargs={"goal_env": True})
+    scales = VecNormalize.load(str(folder / "scales.pkl"), envs)
+    scales.training = False
+    path = folder / "model.zip"
+    if learner == "her":
+        return SAC.load(path, env=scales, device="cpu"), scales  # hindsight replay asks for one
+    return RecurrentPPO.load(path, device="cpu"), scales
+
+
+def save(model: BaseAlgorithm, scales: VecNormalize, folder: Path) -> None:
     """Write the model, and the scales that it acts with."""
     with replacing(folder / "model.zip") as temporary:
         model.save(temporary)
-    scales = model.get_vec_normalize_env()
-    if scales is not None:
-        with replacing(folder / "scales.pkl") as temporary:
-            scales.save(str(temporary))
+    with replacing(folder / "scales.pkl") as temporary:
+        scales.save(str(temporary))
+
+
+def report(
+    model: BaseAlgorithm, scales: VecNormalize, episodes: int
+) -> tuple[Evaluation, dict[str, dict[str, float]]]:
+    """Evaluate, and print what came out."""
+    evaluation, by_goal = evaluate(model, scales, episodes)
+    print(table(evaluation))
+    for kind, rates in by_goal.items():
+        print(f"{kind:<9}" + ", ".join(f"{rate:.1%} of {goals}" for goals, rate in rates.items()))
+    return evaluation, by_goal
 
 
 def main() -> None:
@@ -203,10 +240,15 @@ def main() -> None:
     parser.add_argument("--seed", type=at_least(0), default=0)
     parser.add_argument("--episodes", type=at_least(1), default=100, help="of the evaluation")
     parser.add_argument("--threads", type=at_least(1), default=1, help="of torch")
+    parser.add_argument("--evaluate", type=Path, metavar="FOLDER", help="instead: what --out kept")
     parser.add_argument("--out", type=Path, help="folder for the model and its result")
     options = parser.parse_args()
     if options.core is not None and options.learner != "ppo":
         parser.error(f"--core: expected --learner ppo beside it, got {options.learner}")
+    if options.evaluate is not None and options.out is not None:
+        parser.error(f"--out: expected none beside --evaluate, got {options.out}")
+    if options.evaluate is not None and not (options.evaluate / "model.zip").is_file():
+        parser.error(f"--evaluate: expected a folder with model.zip, got {options.evaluate}")
     options.core = options.core or "gatel0rd"
     if not options.minutes > 0:
         parser.error(f"--minutes: expected a number > 0, got {options.minutes}")
@@ -219,18 +261,22 @@ def main() -> None:
 
     torch.set_num_threads(options.threads)
     gymnasium.register_envs(iap_gym)
+    if options.evaluate is not None:
+        report(*load(options.evaluate, options.learner), options.episodes)
+        return
     model = make_learner(options)
+    scales = model.get_vec_normalize_env()
+    assert scales is not None
     watch = Watch(60 * options.minutes)
     wall, cpu = time.perf_counter(), time.process_time()
     try:
         model.learn(options.timesteps, callback=watch)
     finally:  # also of a training that was interrupted
         if options.out is not None:
-            save(model, options.out)
+            save(model, scales, options.out)
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
     print(f"{model.num_timesteps:,} steps, {wall:.0f} s ({cpu:.0f} s of CPU), seed {options.seed}")
-    evaluation = evaluate(model, options.episodes)
-    print(table(evaluation))
+    evaluation, by_goal = report(model, scales, options.episodes)
     if options.out is None:
         return
     found = {
@@ -240,6 +286,7 @@ def main() -> None:
         "seconds": round(wall, 1),
         "cpu_seconds": round(cpu, 1),
         "curve": watch.curve,
+        "success_by_goal": by_goal,
         **evaluation.to_json(),
     }
     write_text(options.out / RESULT, json.dumps(found, indent=2) + "\n")

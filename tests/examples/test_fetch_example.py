@@ -48,6 +48,7 @@ def test_the_grippers_distance_is_taken_off():
         (["--out", "."], "--out: evaluation.json exists already"),
         (["--out", "evaluation.json"], "--out: cannot write into evaluation.json"),
         (["--minutes", "0"], "--minutes: expected a number > 0"),
+        (["--evaluate", "."], "--evaluate: expected a folder with model.zip, got ."),
     ],
 )
 def test_what_it_would_ignore_is_refused(words, message, tmp_path, monkeypatch, capsys):
@@ -96,6 +97,10 @@ def test_it_trains_evaluates_and_writes(words, files, tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == files
     found = json.loads((tmp_path / "evaluation.json").read_text())
     assert set(found["success_rates"]) == set(found["returns"]) == {"trained", "random", "zero"}
+    command = [*command[:2], "--episodes", "3", *words[:2], "--evaluate", str(tmp_path)]
+    again = subprocess.run(command, capture_output=True, text=True, timeout=600, cwd=tmp_path)
+    assert again.returncode == 0, again.stderr
+    assert again.stdout in done.stdout  # the same table
     assert all(len(values) == 3 for values in found["returns"].values())
     assert "trained minus it" in done.stdout
     if "0.1" in words:
