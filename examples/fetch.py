@@ -40,7 +40,7 @@ from iap_gym.recurrent import CORES
 
 ENV = "iap_gym/FetchPickAndPlace-v0"
 STEPS = 50  # of an episode
-RESULT = "evaluation.json"
+RESULT, MODEL = "evaluation.json", "model.zip"
 SAC_KWARGS: dict[str, Any] = {
     "learning_rate": 1e-3,
     "buffer_size": 1_000_000,
@@ -203,7 +203,7 @@ def load(folder: Path, learner: str) -> tuple[BaseAlgorithm, VecNormalize]:
     envs = make_vec_env(ENV, 1, env_kwargs={"goal_env": True})
     scales = VecNormalize.load(str(folder / "scales.pkl"), envs)
     scales.training = False
-    path = folder / "model.zip"
+    path = folder / MODEL
     if learner == "her":
         return SAC.load(path, env=scales, device="cpu"), scales  # hindsight replay asks for one
     return RecurrentPPO.load(path, device="cpu"), scales
@@ -211,7 +211,7 @@ def load(folder: Path, learner: str) -> tuple[BaseAlgorithm, VecNormalize]:
 
 def save(model: BaseAlgorithm, scales: VecNormalize, folder: Path) -> None:
     """Write the model, and the scales that it acts with."""
-    with replacing(folder / "model.zip") as temporary:
+    with replacing(folder / MODEL) as temporary:
         model.save(temporary)
     with replacing(folder / "scales.pkl") as temporary:
         scales.save(str(temporary))
@@ -247,15 +247,16 @@ def main() -> None:
         parser.error(f"--core: expected --learner ppo beside it, got {options.learner}")
     if options.evaluate is not None and options.out is not None:
         parser.error(f"--out: expected none beside --evaluate, got {options.out}")
-    if options.evaluate is not None and not (options.evaluate / "model.zip").is_file():
-        parser.error(f"--evaluate: expected a folder with model.zip, got {options.evaluate}")
+    if options.evaluate is not None and not (options.evaluate / MODEL).is_file():
+        parser.error(f"--evaluate: expected a folder with {MODEL}, got {options.evaluate}")
     options.core = options.core or "gatel0rd"
     if not options.minutes > 0:
         parser.error(f"--minutes: expected a number > 0, got {options.minutes}")
 
     if options.out is not None:
         try:
-            check_target(options.out / RESULT, overwrite=False)
+            for name in (RESULT, MODEL):
+                check_target(options.out / name, overwrite=False)
         except OSError as error:
             parser.error(f"--out: {error}")
 
@@ -271,6 +272,11 @@ def main() -> None:
     wall, cpu = time.perf_counter(), time.process_time()
     try:
         model.learn(options.timesteps, callback=watch)
+    except KeyboardInterrupt:
+        print(
+            f"interrupted; the model so far is in {options.out}" if options.out else "interrupted"
+        )
+        raise SystemExit(130) from None
     finally:  # also of a training that was interrupted
         if options.out is not None:
             save(model, scales, options.out)

@@ -186,7 +186,8 @@ def array(
     if numbers.shape != shape and not _fits(numbers.shape, shape):
         raise _refused(name, shape, finite, value, numbers.shape)
     if finite and not np.isfinite(numbers).all():
-        raise _refused(name, shape, finite, value, numbers[~np.isfinite(numbers)][:3])
+        place = tuple(np.argwhere(~np.isfinite(numbers))[0].tolist())
+        raise _refused(name, shape, finite, value, {place: float(numbers[place])})
     return numbers
 
 

@@ -103,7 +103,7 @@ LETTERED = r"finite numbers of shape \(n, 3\)"
         ([0.0, 1.0], (..., 3), r"finite numbers of shape \(..., 3\), got \[0.0, 1.0\]"),
         # Of what is long only what is wrong with it.
         (np.zeros((99, 9)), (99,), r"finite numbers of shape \(99,\), got \(99, 9\)"),
-        ([0.0] * 98 + [math.nan], (99,), r"finite numbers of shape \(99,\), got array\(\[nan\]\)"),
+        ([0.0] * 98 + [math.nan], (99,), r"finite numbers of shape \(99,\), got \{\(98,\): nan\}"),
         ([1j] * 99, (99,), r"finite numbers of shape \(99,\), got dtype\('complex128'\)"),
         ([[0]] * 99 + [0], (99,), r"finite numbers of shape \(99,\), got <class 'list'>"),
     ],

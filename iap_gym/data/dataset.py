@@ -90,6 +90,11 @@ class SequenceDataset:
         """T, the steps of a sequence."""
         return self.actions.shape[1]
 
+    def __repr__(self) -> str:
+        """Name it and its sizes."""
+        about = " ".join(str(self.header[key]) for key in ("dataset", "split") if self.header[key])
+        return f"<SequenceDataset {about}: {len(self)} sequences of {self.steps} steps>"
+
     @property
     def categories(self) -> tuple[str, ...]:
         """Names of the kinds of sequences, all equally frequent."""

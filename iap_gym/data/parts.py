@@ -79,10 +79,14 @@ def collect_in_parts(
     done = sequences - sum(count for _, count in missing)
     if progress is not None:
         progress(done, sequences)
-    for count in _work(task, folder, missing, min(workers, len(missing))):
-        done += count
-        if progress is not None:
-            progress(done, sequences)
+    try:
+        for count in _work(task, folder, missing, min(workers, len(missing))):
+            done += count
+            if progress is not None:
+                progress(done, sequences)
+    finally:
+        with contextlib.suppress(OSError):
+            folder.rmdir()  # where nothing came into it
     return _joined(task, folder, places)
 
 

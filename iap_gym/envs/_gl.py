@@ -90,6 +90,9 @@ class Context:
         try:
             mujoco: Any = importlib.import_module("mujoco")
             backend: Any = importlib.import_module(f"mujoco.{self._backend}")
+            # Anew, where there is a display that somebody has ended; else this does nothing.
+            if self._backend == "egl" and backend.EGL_DISPLAY:
+                backend.EGL.eglInitialize(backend.EGL_DISPLAY, None, None)
             with _previous_kept(self._backend):
                 self._gl = backend.GLContext(*size)
                 _close_first()
@@ -121,10 +124,16 @@ class Context:
     def close(self) -> None:
         """Free everything; a second call does nothing, and a forked process frees nothing."""
         if self._mjr is not None and _process == os.getpid():
-            with _previous_kept(self._backend):
-                self._gl.make_current()
-                self._mjr.free()
-                self._gl.free()
+            try:
+                with _previous_kept(self._backend):
+                    self._gl.make_current()
+                    self._mjr.free()
+                    self._gl.free()
+            except Exception as error:
+                # Others end the display under us, as SDL does when its window closes.
+                if not from_opengl(error):
+                    raise
+                self.abandon()
         self._gl = self._mjr = None
 
     def abandon(self) -> None:
@@ -247,10 +256,7 @@ def _abandon_in_forks() -> None:
 
 def _close_all() -> None:
     for context in list(_live):
-        try:
-            context.close()
-        except Exception:  # what came after us has ended the display, and all with it
-            context.abandon()
+        context.close()
 
 
 def _abandon_all() -> None:

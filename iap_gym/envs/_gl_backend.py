@@ -140,6 +140,8 @@ def rendering_failed(error: BaseException) -> RenderingError:
     why, fix = str(error) or type(error).__name__, FIXES[backend]
     if _DEVICE_VARIABLE in why:
         fix = _DEVICE_FIX
+    elif "framebuffer is not complete" in why:  # MuJoCo's words
+        fix = "ask for smaller pictures"
     elif not library_loads(backend):
         why = f"{_LIBRARIES[backend]} cannot be loaded ({why})"
     return RenderingError(f"rendering with MUJOCO_GL={backend} failed: {why}", fix)

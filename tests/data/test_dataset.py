@@ -80,6 +80,11 @@ def test_what_is_no_generator_is_named(small, rng):
             draw(16, rng)
 
 
+def test_it_says_what_it_is(small):
+    text = "<SequenceDataset shepherd train: 96 sequences of 100 steps>"
+    assert repr(load(small["shepherd"])) == text
+
+
 def test_flags_are_columns_of_info(small):
     dataset = load(small["shepherd"])
     np.testing.assert_array_equal(dataset.flags("caught"), dataset.info[..., 2])

@@ -288,3 +288,29 @@ def test_what_renders_later_makes_no_noise_at_the_exit(later):
         + "\nprint('rendered')"
     )
     assert run(code, MUJOCO_GL="egl")[-1] == "rendered"
+
+
+def test_a_display_that_others_end_is_begun_anew():
+    """As SDL does when Gymnasium's window closes."""
+    code = (
+        _MAKE
+        + "from iap_gym.envs.fetch import make_fetch_pick_and_place as fetch\n"
+        + "from mujoco import egl\n"
+        + "kept = []\n"
+        + "for ends in ('close', 'exit'):\n"
+        + "    for _ in range(2):\n"
+        + "        env = fetch(observation='pixels', **small)\n"
+        + "        kept.append(env)\n"
+        + "        print(env.reset(seed=0)[0].std() > 1)\n"
+        + "        egl.EGL.eglTerminate(egl.EGL_DISPLAY)\n"
+        + "        if ends == 'close': env.close()\n"
+    )
+    assert run(code, MUJOCO_GL="egl") == ["True"] * 4
+
+
+@pytest.mark.slow  # gigabytes of pixels
+def test_pictures_too_large_for_the_renderer_are_named():
+    code = _MAKE + "make('cartpole', 'balance', height=20_000, width=20_000).reset(seed=0)"
+    error = run(code, expect=1, MUJOCO_GL="egl")
+    assert "framebuffer is not complete" in error
+    assert "to fix it, ask for smaller pictures" in error

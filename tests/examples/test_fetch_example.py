@@ -70,11 +70,13 @@ def test_an_interrupted_training_is_kept(tmp_path, monkeypatch):
     monkeypatch.setattr(
         sys, "argv", ["fetch.py", "--learner", "ppo", "--out", str(tmp_path / "new")]
     )
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(SystemExit, match="130"):
         module.main()
     assert {path.name for path in (tmp_path / "new").iterdir()} == FILES - {"evaluation.json"}
     kept = module.RecurrentPPO.load(tmp_path / "new" / "model.zip")
     assert kept.num_timesteps == module.PPO_ENVS
+    with pytest.raises(SystemExit, match="2"):  # and not replaced by the same command
+        module.main()
 
 
 @pytest.mark.slow
