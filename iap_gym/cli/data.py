@@ -22,6 +22,7 @@ from iap_gym.data.making import (
     is_made,
     sequences_wanted,
     splits_of,
+    wanted_header,
 )
 from iap_gym.data.parts import all_cores
 from iap_gym.data.summary import pool_table, summary
@@ -106,8 +107,8 @@ def make(arguments: argparse.Namespace) -> int:
     files = target_files(arguments.out, name, variant, splits)
     missing: list[tuple[str, Path]] = []
     for split, file, size in zip(splits, files, sizes, strict=True):  # before the first is made
-        if not arguments.force and is_made(name, file, split, arguments.seed, variant, size):
-            print(f"{file}: is there already, with these {size:,} sequences")
+        wanted = wanted_header(name, split, arguments.seed, variant, size)
+        if not arguments.force and _is_there(file, wanted):
             continue
         check_target(file, overwrite=arguments.force)
         missing.append((split, file))
@@ -140,7 +141,12 @@ def plan(arguments: argparse.Namespace) -> int:
         if given is not None:
             raise ValueError(f"{option}: expected none with --showpiece N, got {given!r}")
     from iap_gym.baselines.planning.settings import PlannerSettings
-    from iap_gym.baselines.planning.showpieces import MOST, SPLIT, make_showpieces
+    from iap_gym.baselines.planning.showpieces import (
+        MOST,
+        SPLIT,
+        make_showpieces,
+        showpiece_header,
+    )
 
     sequences = integer("--showpiece", arguments.showpiece, 1, MOST)
     chosen = pairs("--planner", arguments.planner)
@@ -148,13 +154,17 @@ def plan(arguments: argparse.Namespace) -> int:
     for key in chosen:
         one_of("--planner", key, known)
     (file,) = target_files(arguments.out, arguments.name, VARIANTS[0], (SPLIT,))
+    settings = PlannerSettings(**chosen)
+    wanted = showpiece_header(sequences, arguments.seed, settings)
+    if not arguments.force and _is_there(file, wanted):
+        return 0
     begin = time.monotonic()
     with Bar(arguments.name, shown=not arguments.no_progress) as bar:
         dataset = make_showpieces(
             file,
             sequences,
             arguments.seed,
-            PlannerSettings(**chosen),
+            settings,
             overwrite=arguments.force,
             progress=bar,
             workers=arguments.workers,
@@ -163,6 +173,14 @@ def plan(arguments: argparse.Namespace) -> int:
     seconds = time.monotonic() - begin
     print(f"{file}: {len(dataset)} sequences, {100 * reached:.0f} % at the goal, {seconds:.1f} s")
     return 0
+
+
+def _is_there(file: Path, wanted: dict[str, Any]) -> bool:
+    """Say so where a file is made already."""
+    if not is_made(file, wanted):
+        return False
+    print(f"{file}: is there already, with these {wanted['sequences']:,} sequences")
+    return True
 
 
 def target_files(out: Path, name: str, variant: str, splits: tuple[str, ...]) -> list[Path]:

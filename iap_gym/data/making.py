@@ -140,8 +140,8 @@ def make_fetch_file(
     return load(path)
 
 
-def is_made(name: str, path: Path, split: str, seed: int, variant: str, sequences: int) -> bool:
-    """Whether a file holds what ``make_dataset`` would write into it now."""
+def is_made(path: Path, wanted: Mapping[str, Any]) -> bool:
+    """Whether there is a whole file whose header has these entries."""
     if not path.is_file():
         return False
     try:
@@ -149,8 +149,13 @@ def is_made(name: str, path: Path, split: str, seed: int, variant: str, sequence
         file.verify(path)
     except file.DataFileError:
         return False
+    return {key: header.get(key) for key in wanted} == wanted
+
+
+def wanted_header(name: str, split: str, seed: int, variant: str, sequences: int) -> dict[str, Any]:
+    """Return the entries of the header that tell what ``make_dataset`` would write now."""
     of_fetch = name in fetch.NAMES
-    wanted = {
+    return {
         "dataset": name,
         "split": split,
         "seed": seed,
@@ -158,7 +163,6 @@ def is_made(name: str, path: Path, split: str, seed: int, variant: str, sequence
         "sequences": sequences,
         "versions": dict(fetch_versions()) if of_fetch else versions(),
     }
-    return {key: header.get(key) for key in wanted} == wanted
 
 
 def fetch_versions() -> tuple[tuple[str, str], ...]:

@@ -279,6 +279,10 @@ def test_showpieces_are_planned_into_a_file_of_their_own(here, capsys):
     assert "fetch-diverse-showpiece.safetensors: 1 sequences" in capsys.readouterr().out
     dataset = load(here / "data/fetch-diverse-showpiece.safetensors")
     assert dataset.actions.shape == (1, 2, 4)
+    assert cli.main([*words, "num_samples=6", "horizon=3", "iterations=1", "steps=2"]) == 0
+    assert "is there already, with these 1 sequences" in capsys.readouterr().out
+    assert cli.main([*words, "num_samples=7", "horizon=3", "iterations=1", "steps=2"]) == 2
+    assert "exists already" in capsys.readouterr().err
     command = dataset.header["command"].split()
     assert cli.main([*command[1:], "--out", "again", "--workers", "1"]) == 0
     again = here / "again/fetch-diverse-showpiece.safetensors"

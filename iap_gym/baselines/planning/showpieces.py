@@ -120,6 +120,20 @@ def plan_sequence(
     return fetch.as_sequence(np.array(readings, np.float32), np.array(actions, np.float32), goal)
 
 
+def showpiece_header(sequences: int, seed: int, settings: PlannerSettings) -> dict[str, Any]:
+    """Return the entries of the header that tell what ``make_showpieces`` would write now."""
+    planner = " ".join(f"{key}={value}" for key, value in asdict(settings).items())
+    return {
+        "dataset": NAME,
+        "split": SPLIT,
+        "seed": seed,
+        "sequences": sequences,
+        "versions": dict(fetch_versions()),
+        "command": f"iap-gym data make {NAME} --showpiece {sequences} --seed {seed} "
+        f"--planner {planner}",
+    }
+
+
 def make_showpieces(
     path: str | os.PathLike[str],
     sequences: int,
@@ -154,12 +168,5 @@ def make_showpieces(
     fetch.load_simulator()
     check_target(path, overwrite=overwrite)
     task = ShowpieceTask(seed, settings, fetch_versions())
-    planner = " ".join(f"{key}={value}" for key, value in asdict(settings).items())
-    header = {
-        "dataset": NAME,
-        "split": SPLIT,
-        "seed": seed,
-        "command": f"iap-gym data make {NAME} --showpiece {sequences} --seed {seed} "
-        f"--planner {planner}",
-    }
+    header = showpiece_header(sequences, seed, settings)
     return make_fetch_file(task, Path(path), sequences, header, progress, workers)
