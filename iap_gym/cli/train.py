@@ -128,7 +128,7 @@ def run(arguments: argparse.Namespace) -> int:
     seconds = train(folder, progress=not arguments.no_progress)
     draw_curves([folder], folder.curve_file)
     write_report(folder)
-    print(f"{summary(folder)}; {seconds:.0f} s now")
+    print(f"{summary(folder)}; {seconds:.0f} s in this call")
     return 0
 
 
@@ -138,7 +138,7 @@ def of_world_model(arguments: argparse.Namespace) -> bool:
         return arguments.algo == train_model.ALGO
     from iap_gym.baselines.experiments.model_run import runs_in
 
-    return arguments.algo is None and bool(runs_in(arguments.resume))
+    return bool(runs_in(arguments.resume))
 
 
 def summary(folder: Run) -> str:

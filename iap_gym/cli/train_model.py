@@ -33,7 +33,7 @@ OPTIONS = {
 # What a run that goes on takes from its own config.
 FIXED = (
     *("env", "core", "seed", "seeds", "sequences", "test_sequences", "eval_every", "run"),
-    *("policy_kwargs", "algo_kwargs"),
+    *("policy_kwargs", "algo_kwargs", "algo"),
 )
 
 
@@ -100,7 +100,7 @@ def run(arguments: argparse.Namespace) -> int:
         picture = runs[0].path.parent / "curves.png"
         draw_model_curves(runs, picture)
         print(picture)
-    print(f"{seconds:.0f} s now")
+    print(f"{seconds:.0f} s in this call")
     if failed is not None:
         raise failed
     return 0

@@ -244,7 +244,7 @@ def test_runs_that_fail_otherwise_end_it(tmp_path, monkeypatch):
 
 
 def test_what_is_refused(folder, monkeypatch, tmp_path):
-    with pytest.raises(ValueError, match="holds a run of other settings"):
+    with pytest.raises(ValueError, match="holds a run of other settings \\(epochs"):
         again(folder, monkeypatch, epochs=3)
     with pytest.raises(ValueError, match="also: expected one of 'retuned'"):
         again(folder, monkeypatch, also=["all"])

@@ -50,6 +50,8 @@ def test_train_resume_plot(place, capsys):
     for words, message in (
         (["train", "--resume", str(run), "--epochs", "1"], "--epochs: expected at least the 3"),
         (["train", "--resume", str(run), "--core", "lstm"], "decides, got --core"),
+        (["train", "--resume", str(run), "--algo", "world-model"], "decides, got --algo"),
+        (["evaluate", str(place), "--planner", "icem"], f"has no config.json; {place}/"),
         (["evaluate", str(run)], "is of a world model: expected --planner icem"),
         (["watch", str(run), "--scores"], "--scores: expected nothing"),
         (["watch", str(run), "--episodes", "5"], "--episodes: expected --planner icem with it"),

@@ -17,6 +17,7 @@ from iap_gym.baselines.experiments.comparison import (
 )
 from iap_gym.baselines.experiments.curves import write_figure
 from iap_gym.baselines.experiments.model_run import ModelRun
+from iap_gym.baselines.experiments.run import Run
 
 SETS = {"val": "validation", "test": "test", "gen": "generalisation"}
 GATES = {"rate": "open gates", "times": "steps with an open gate", "dims": "numbers ever changed"}
@@ -26,7 +27,7 @@ def draw_model_curves(runs: Sequence[ModelRun], path: str | os.PathLike[str]) ->
     """Draw errors of prediction over epochs, and for GateL0RD how its gates were used.
 
     Of one run all sets are in one panel, with the error of the training batches. Of several, each
-    set that all have has a panel: runs that differ in their seed alone have one colour, and their
+    set has a panel: runs that differ in their seed alone have one colour, and their
     median, as far as all of them got, is thick.
 
     Args:
@@ -52,10 +53,17 @@ def _draw_one(run: ModelRun, path: str | os.PathLike[str]) -> None:
     if run.metrics_file.is_file():
         rows = run.metrics()
         above.plot(
-            rows["epoch"], rows["error"], color="0.6", linewidth=0.8, label="training batches"
+            rows["epoch"],
+            rows["error"],
+            color="0.6",
+            linewidth=0.8,
+            label="training batches (real inputs among theirs)",
         )
     for index, name in enumerate(_sets(table)):
-        above.plot(table["epoch"], table[f"{name}_error"], color=f"C{index}", label=SETS[name])
+        # A run that diverged may have a single point.
+        style = "o" if len(table["epoch"]) == 1 else "-"
+        values, color = table[f"{name}_error"], f"C{index}"
+        above.plot(table["epoch"], values, style, color=color, label=SETS[name])
         copied = table[f"{name}_copy_error"][0]
         text = "if nothing changed" if index == 0 else None
         above.axhline(copied, color=f"C{index}", linestyle=":", linewidth=1, label=text)
@@ -71,36 +79,44 @@ def _draw_one(run: ModelRun, path: str | os.PathLike[str]) -> None:
     for panel in panels:
         panel.legend(frameon=False, fontsize="small", ncols=2)
     title = f"{run.path.name}: {config.env.rpartition('/')[2]}, {config.core}, seed {config.seed}"
-    figure.suptitle(title, fontsize="medium")
+    if run.diverged_file.is_file():
+        title += f"; diverged: {run.diverged_file.read_text('utf-8').strip()}"
+    figure.suptitle(title, fontsize="medium", wrap=True)
     write_figure(figure, path)
 
 
 def _draw_several(runs: Sequence[ModelRun], path: str | os.PathLike[str]) -> None:
     groups = group_runs(runs)
     tables = [run.evaluations() for run in runs]
-    names = [name for name in SETS if all(f"{name}_error" in table for table in tables)]
+    names = [name for name in SETS if any(f"{name}_error" in table for table in tables)]
     figure = Figure(figsize=(3.6 * len(names), 4), dpi=120, layout="constrained")
     panels = figure.subplots(1, len(names), sharey=True, squeeze=False)[0]
     for panel, name in zip(panels, names, strict=True):
         for index, (group, members) in enumerate(groups.items()):
-            curves = [read_curve(run, f"{name}_error") for run in members]
+            curves = [read_curve(run, f"{name}_error") for run in members if _has(run, name)]
+            if not curves:
+                continue
             color, epochs = f"C{index % 10}", common_grid(curves)
             for curve in curves:
                 panel.plot(curve.timesteps, curve.values, color=color, alpha=0.3, lw=0.7)
             values = [interpolate(curve, epochs) for curve in curves]
             count = f"{len(members)} run{'s' if len(members) > 1 else ''}"
-            text = f"{group}, {count}" if panel is panels[0] else None
+            text = f"{group.replace('iap_gym/', '')}, {count}" if panel is panels[0] else None
             panel.plot(epochs, np.median(values, axis=0), color=color, lw=1.8, label=text)
         _errors(panel)
         panel.set_title(SETS[name], fontsize="medium")
         panel.set_xlabel("epochs")
         if panel is not panels[0]:
             panel.set_ylabel("")
-    panels[0].legend(frameon=False, fontsize="small")
+    figure.legend(loc="outside lower center", frameon=False, fontsize="small", ncols=2)
     envs = {run.config().env.rpartition("/")[2] for run in runs}
     env = envs.pop() if len(envs) == 1 else "Several environments"
     figure.suptitle(f"{env}. Thick: median of runs (thin)", fontsize="medium")
     write_figure(figure, path)
+
+
+def _has(run: Run, name: str) -> bool:
+    return f"{name}_error" in run.evaluations()
 
 
 def _sets(table: dict[str, np.ndarray]) -> list[str]:

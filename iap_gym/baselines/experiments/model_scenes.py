@@ -81,8 +81,8 @@ def draw_scenes(run: ModelRun, path: str | os.PathLike[str]) -> None:
     """Draw sequences, a column each, from their first observations and all actions.
 
     From top to bottom: the real paths (grey) and the predicted ones (dots); numbers of the
-    observations over time, real (lines) and predicted (dots); the latent state; and of GateL0RD
-    the gates.
+    observations over time, real (lines) and predicted (dots; crosses of the second axis); the
+    latent state; and of GateL0RD the gates.
     Vertical lines are the beginnings of events.
 
     Args:
@@ -157,7 +157,7 @@ def _draw_paths(axes: Axes, view: View, real: Array, predicted: Array) -> None:
 def _draw_numbers(axes: Axes, view: View, real: Array, predicted: Array) -> None:
     steps = np.arange(len(real))
     for index, (name, columns) in enumerate(view.paths.items()):
-        for column, axis, style in zip(columns, view.axes, ("-", "--"), strict=True):
+        for column, axis, style, mark in zip(columns, view.axes, ("-", "--"), ".x", strict=True):
             axes.plot(
                 steps,
                 real[:, column],
@@ -167,7 +167,7 @@ def _draw_numbers(axes: Axes, view: View, real: Array, predicted: Array) -> None
                 alpha=0.6,
                 label=f"{name} {axis}",
             )
-            axes.plot(steps[1:], predicted[:, column], ".", color=f"C{index}", ms=3)
+            axes.plot(steps[1:], predicted[:, column], mark, color=f"C{index}", ms=3, mew=0.8)
     axes.set_ylabel("observation")
     axes.legend(frameon=False, fontsize="x-small", ncols=3)
 

@@ -87,7 +87,9 @@ class Run:
         """
         run = cls(path)
         if not run.config_file.is_file():
-            raise FileNotFoundError(f"{run.path} is no run: it has no {run.config_file.name}")
+            inside = sorted(run.path.glob(f"*/{run.config_file.name}"))
+            hint = f"; {inside[0].parent} is one" if inside else ""
+            raise FileNotFoundError(f"{run.path} is no run: it has no {run.config_file.name}{hint}")
         return run
 
     def write_config(self, config: Config) -> None:

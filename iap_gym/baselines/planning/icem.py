@@ -213,6 +213,6 @@ class ICEM:
         finite = np.flatnonzero(np.isfinite(costs))
         if not finite.size:
             wanted = "a finite cost of at least one candidate"
-            raise _checks.refuse("objective", wanted, costs)
+            raise _checks.refuse("objective", wanted, {"costs": len(costs), "finite": 0})
         order = finite[np.argsort(costs[finite], kind="stable")[: self.num_elites]]
         return candidates[order], costs[order]

@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from iap_gym import _checks
 from iap_gym.baselines.world_model.config import ModelConfig
 from iap_gym.baselines.world_model.data import Sequences, data_file, load_or_make
 from iap_gym.data.making import sequences_wanted
@@ -27,6 +28,9 @@ def load_sets(config: ModelConfig, workers: int = 1) -> tuple[Sequences, dict[st
     wanted = {TRAIN: config.train_set, **config.test_sets}
     for key, (name, split, count) in wanted.items():  # before any is made
         sequences_wanted(name, split, count, "sequences" if key == TRAIN else "test_sequences")
+    if config.train_set.sequences < config.batch_size:
+        least = f"at least the {config.batch_size} of a batch (batch_size)"
+        raise _checks.refuse("sequences", least, config.train_set.sequences)
     sets = {
         key: Sequences(
             load_or_make(config.data, name, split, count, config.variant, workers), count
@@ -51,7 +55,9 @@ def open_set(config: ModelConfig, key: str) -> Sequences:
     path = data_file(config.data, name, split, count, config.variant)
     hint = "iap-gym train --resume RUN --data FOLDER names another folder"
     if not path.is_file():
-        raise FileNotFoundError(f"{path} is not there, where the run had it; {hint}")
+        whole = data_file(config.data, name, split, sequences_wanted(name, split, None))
+        either = " nor ".join(dict.fromkeys((whole.name, path.name)))
+        raise FileNotFoundError(f"{config.data} has no {either}, of which the run was made; {hint}")
     sequences = Sequences(load_or_make(config.data, name, split, count, config.variant), count)
     known = (config.data_sha256 or {}).get(key)
     if known is not None and known != sequences.checksum():

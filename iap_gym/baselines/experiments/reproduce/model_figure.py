@@ -18,6 +18,7 @@ from iap_gym.baselines.experiments.reproduce.model_results import (
 )
 from iap_gym.baselines.experiments.reproduce.model_target import Arm, Measure, Operand, Target
 from iap_gym.baselines.experiments.reproduce.output import COLORS, new_figure, save_figure
+from iap_gym.baselines.experiments.statistics import FEWEST
 
 COLUMNS = 3
 STYLES = ("-", "--", ":", "-.")
@@ -36,7 +37,7 @@ def draw(
     bound: PlannedEpisodes | None,
     path: Path,
 ) -> Path:
-    """Draw the median error over seeds against epochs, and the measures of the finished runs."""
+    """Draw the mean error over seeds against epochs, and the measures of the finished runs."""
     shown = [arm for arm in arms if any(result.arm == arm for result in results)]
     curves = [
         name
@@ -58,8 +59,8 @@ def draw(
         axes.set_axis_off()
     seeds = max(sum(result.arm == arm for result in results) for arm in shown)
     figure.suptitle(
-        f"{target.title}, budget {budget}: up to {seeds} seeds an arm. Lines: median over seeds; "
-        "diamonds: mean (of errors the geometric one) and 95 % interval"
+        f"{target.title}, budget {budget}: up to {seeds} seeds an arm. Lines and diamonds: mean "
+        f"over seeds, of errors the geometric one; bars: 95 % interval, from {FEWEST} seeds on"
     )
     return save_figure(figure, path)
 
@@ -70,7 +71,7 @@ def _draw_curves(axes: Axes, name: str, arms: Sequence[Arm], results: Sequence[R
         tables = [table for table in tables if f"{name}_error" in table]
         if not tables:
             continue
-        errors = np.median([table[f"{name}_error"] for table in tables], axis=0)
+        errors = np.exp(np.mean(np.log([table[f"{name}_error"] for table in tables]), axis=0))
         style = STYLES[index // len(COLORS) % len(STYLES)]
         axes.plot(tables[0]["epoch"], errors, style, color=color(index), lw=1.3, label=arm.name)
     axes.set_yscale("log")

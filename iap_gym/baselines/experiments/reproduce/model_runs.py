@@ -74,9 +74,11 @@ def open_runs(
         run = ModelRun(path)
         found = run.config() if run.config_file.is_file() else None
         if found is not None:
-            if _other(found, config):
+            others = _others(found, config)
+            if others:
                 raise ValueError(
-                    f"--out: {path} holds a run of other settings; name another folder"
+                    f"--out: {path} holds a run of other settings ({', '.join(others)}); ask for "
+                    "the same, or name another folder"
                 )
             config = dataclasses.replace(config, data_sha256=found.data_sha256)
         if make and _waits(run):
@@ -93,9 +95,13 @@ def open_runs(
     return runs
 
 
-def _other(found: ModelConfig, wanted: ModelConfig) -> bool:
-    """Say whether two configs differ; where data sets lie makes no difference."""
-    return dataclasses.replace(found, data=wanted.data, data_sha256=None) != wanted
+def _others(found: ModelConfig, wanted: ModelConfig) -> list[str]:
+    """Return in what two configs differ, but for where data sets lie."""
+    mine, other = found.to_json(), wanted.to_json()
+    apart = [name for name in mine if mine[name] != other[name] and not name.startswith("data")]
+    if found.dataset != wanted.dataset:
+        apart.append("dataset")
+    return [f"{name} {mine[name]}, not {other[name]}" for name in apart]
 
 
 def train_all(runs: Sequence[ModelRun], workers: int) -> None:
