@@ -10,7 +10,7 @@ from pathlib import Path
 from iap_gym import _checks
 from iap_gym.baselines.world_model.config import ModelConfig
 from iap_gym.baselines.world_model.data import Sequences, data_file, load_or_make
-from iap_gym.data.making import sequences_wanted
+from iap_gym.data.making import file_name, sequences_wanted
 
 TRAIN = "train"
 
@@ -55,8 +55,8 @@ def open_set(config: ModelConfig, key: str) -> Sequences:
     path = data_file(config.data, name, split, count, config.variant)
     hint = "iap-gym train --resume RUN --data FOLDER names another folder"
     if not path.is_file():
-        whole = data_file(config.data, name, split, sequences_wanted(name, split, None))
-        either = " nor ".join(dict.fromkeys((whole.name, path.name)))
+        whole = file_name(name, split, config.variant)
+        either = " nor ".join(dict.fromkeys((whole, path.name)))
         raise FileNotFoundError(f"{config.data} has no {either}, of which the run was made; {hint}")
     sequences = Sequences(load_or_make(config.data, name, split, count, config.variant), count)
     known = (config.data_sha256 or {}).get(key)

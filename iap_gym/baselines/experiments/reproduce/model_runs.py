@@ -98,9 +98,8 @@ def open_runs(
 def _others(found: ModelConfig, wanted: ModelConfig) -> list[str]:
     """Return in what two configs differ, but for where data sets lie."""
     mine, other = found.to_json(), wanted.to_json()
-    apart = [name for name in mine if mine[name] != other[name] and not name.startswith("data")]
-    if found.dataset != wanted.dataset:
-        apart.append("dataset")
+    places = ("data", "data_sha256")
+    apart = [name for name in mine if mine[name] != other[name] and name not in places]
     return [f"{name} {mine[name]}, not {other[name]}" for name in apart]
 
 
