@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from iap_gym import _checks
 
 SMALLEST_SIDE = 8  # pixels
+NATURE_CNN_SIDE = 36  # pixels, the least that Stable-Baselines3's own network takes
 
 
 class SmallImageExtractor(BaseFeaturesExtractor):
@@ -66,6 +67,23 @@ class SmallImageExtractor(BaseFeaturesExtractor):
         ]
         features += [batches[key].flatten(start_dim=1) for key in self._other_keys]
         return torch.cat(features, dim=1)
+
+
+def has_small_images(observation_space: spaces.Space) -> bool:
+    """Whether this network fits and Stable-Baselines3's own does not.
+
+    Args:
+        observation_space: of an environment; an image, a Dict, or anything else.
+    """
+    parts = [observation_space]
+    if isinstance(observation_space, spaces.Dict):
+        parts = list(observation_space.values())
+    sides = [
+        min(part.shape[1:] if is_image_space_channels_first(part) else part.shape[:2])
+        for part in parts
+        if isinstance(part, spaces.Box) and len(part.shape) == 3
+    ]
+    return bool(sides) and SMALLEST_SIDE <= min(sides) < NATURE_CNN_SIDE
 
 
 class _ChannelsFirst(nn.Module):

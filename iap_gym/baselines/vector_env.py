@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, VectorEnv
 from numpy.typing import NDArray
 from stable_baselines3.common.vec_env import VecEnv
@@ -26,13 +27,17 @@ class VectorEnvAdapter(VecEnv):
             environments (``options={"reset_mask": ...}``).
 
     Raises:
-        ValueError: the environment resets by itself in the step that ends an episode.
+        ValueError: its observations are no arrays; the environment resets by itself in the step
+            that ends an episode, or, where one ends, all that it has.
     """
 
     def __init__(self, env: VectorEnv[Any, Any, Any]) -> None:
         mode = env.metadata.get("autoreset_mode")
         if mode not in (AutoresetMode.NEXT_STEP, AutoresetMode.DISABLED):
             raise _checks.refuse("env", "autoreset_mode NEXT_STEP or DISABLED", mode)
+        if isinstance(env.single_observation_space, spaces.Dict | spaces.Tuple):
+            wanted = "observations that are arrays"
+            raise _checks.refuse("env", wanted, env.single_observation_space)
         self.env = env
         self._actions: Any = None
         super().__init__(env.num_envs, env.single_observation_space, env.single_action_space)
@@ -53,10 +58,15 @@ class VectorEnvAdapter(VecEnv):
         ended = terminated | truncated
         infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
         if ended.any():
+            # A copy, as environments may write into one array again and again.
+            last = np.array(observations)
             for index in np.flatnonzero(ended).tolist():
-                infos[index]["terminal_observation"] = observations[index]
+                infos[index]["terminal_observation"] = last[index]
                 infos[index]["TimeLimit.truncated"] = not terminated[index]
             observations = self.env.reset(options={"reset_mask": ended})[0]
+            if not np.array_equal(observations[~ended], last[~ended], equal_nan=True):
+                wanted = 'a vector environment that resets those of options["reset_mask"] alone'
+                raise _checks.refuse("env", wanted, self.env)
         return observations, np.asarray(rewards, np.float32), ended, infos
 
     def close(self) -> None:

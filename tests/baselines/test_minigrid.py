@@ -17,11 +17,13 @@ from iap_gym.baselines.minigrid import (
     TASKS,
     TRANSFER,
     MiniGridFeatures,
-    is_small_view,
+    is_grid_view,
     is_success,
     make_minigrid,
 )
+from iap_gym.baselines.ppo.policies import CnnCorePolicy, MultiInputCorePolicy
 from iap_gym.baselines.presets import minigrid as preset
+from iap_gym.baselines.small_images import SmallImageExtractor, has_small_images
 from iap_gym.cli.main import main
 from iap_gym.recurrent.cores import CORES
 
@@ -205,22 +207,25 @@ def test_spaces_without_one_image_that_is_large_enough_are_refused(space):
         MiniGridFeatures(space)
 
 
-@pytest.mark.parametrize("side", [3, 6, 7, 16, 35, 36, 84])
+@pytest.mark.parametrize("side", [3, 6, 7, 15, 16, 32, 35, 36, 84])
 @pytest.mark.parametrize("shape", ["hwc", "chw", "dict"])
-def test_small_views_are_those_that_only_this_network_takes(side, shape):
+def test_a_network_is_chosen_by_what_fits(side, shape):
+    """Grids up to 15 cells as they are, small pictures by 255, the others as SB3 takes them."""
     size = (3, side, side) if shape == "chw" else (side, side, 3)
-    space = image = spaces.Box(0, 255, size, np.uint8)
+    space = spaces.Box(0, 255, size, np.uint8)
     if shape == "dict":
-        space = spaces.Dict({"image": image, "v": spaces.Discrete(3)})
-    takes = []
-    for build in (MiniGridFeatures, CombinedExtractor if shape == "dict" else NatureCNN):
-        try:
-            build(_channels_first(space))
-        except (ValueError, RuntimeError):
-            takes.append(False)
-        else:
-            takes.append(True)
-    assert is_small_view(space) == (takes == [True, False])
+        space = spaces.Dict({"image": space, "v": spaces.Discrete(3)})
+    assert is_grid_view(space) == (7 <= side <= 15)
+    assert has_small_images(space) == (8 <= side <= 35)
+    kind = MultiInputCorePolicy if shape == "dict" else CnnCorePolicy
+    if side < 7:
+        return
+    seen = _channels_first(space)
+    policy = kind(seen, spaces.Discrete(2), lambda _: 1e-3)
+    default = CombinedExtractor if shape == "dict" else NatureCNN
+    expected = MiniGridFeatures if side <= 15 else SmallImageExtractor if side < 36 else default
+    assert type(policy.features_extractor) is expected
+    assert policy.normalize_images == (side > 15)
 
 
 def _channels_first(space):
@@ -237,7 +242,7 @@ def _channels_first(space):
     ids=str,
 )
 def test_no_image_or_two_are_no_small_view(space):
-    assert not is_small_view(space)
+    assert not is_grid_view(space)
 
 
 @pytest.mark.parametrize("core", CORES)

@@ -113,6 +113,19 @@ def test_spl_is_that_of_the_episodes(tmp_path):
     assert load_evaluations(run) == [evaluation]
 
 
+def test_an_episode_that_a_limit_around_it_cuts_is_drawn_too(tmp_path):
+    kind = KINDS["latent"]
+    limited = {**kind["env_kwargs"], "max_episode_steps": 1}
+    config = TrainConfig(
+        algo_kwargs={"population_size": 2}, total_timesteps=1, **{**kind, "env_kwargs": limited}
+    )
+    run = Run.create(tmp_path / "cut", config)
+    train(run)
+    record(run)
+    assert run.path_file.is_file()
+    assert evaluate(run, 2, kinds=["trained"]).ends == {}
+
+
 def test_patches_are_marked_where_the_robot_sees(run):
     env = make_env(run.config(), render_mode="rgb_array")
     policy = load_agent(run, env)

@@ -100,3 +100,36 @@ def test_pictures_come_one_for_each_environment():
     silent = VectorEnvAdapter(gymnasium.make_vec(ROBOT, 3, "vector_entry_point"))
     with pytest.warns(UserWarning, match="render_mode"):
         assert silent.get_images() == [None] * 3
+
+
+def test_an_environment_that_resets_all_where_one_ends_is_refused():
+    """As those of Gymnasium's own that know no ``reset_mask``."""
+    env = VectorEnvAdapter(gymnasium.make_vec("CartPole-v1", 4, "vector_entry_point"))
+    env.reset()
+    rng = np.random.default_rng(0)
+    steps = (env.step(rng.integers(0, 2, 4)) for _ in range(100))
+    with pytest.raises(ValueError, match="env: expected a vector environment that resets those of"):
+        list(steps)
+
+
+def test_the_last_observation_is_no_view_of_the_next():
+    def found(**kwargs):
+        made = gymnasium.make_vec(ROBOT, 3, "sync", vector_kwargs=kwargs, max_episode_steps=4)
+        env = VectorEnvAdapter(made)
+        env.seed(0)
+        env.reset()
+        infos = [env.step(np.full((3, 2), 0.5, np.float32))[3] for _ in range(4)][-1]
+        return [info["terminal_observation"] for info in infos]
+
+    np.testing.assert_array_equal(found(copy=False), found(copy=True))
+
+
+def test_observations_that_are_no_arrays_are_refused():
+    from gymnasium.vector import SyncVectorEnv
+
+    class Inside(gymnasium.Env):
+        observation_space = gymnasium.spaces.Dict({"a": gymnasium.spaces.Discrete(2)})
+        action_space = gymnasium.spaces.Discrete(2)
+
+    with pytest.raises(ValueError, match="env: expected observations that are arrays"):
+        VectorEnvAdapter(SyncVectorEnv([Inside]))

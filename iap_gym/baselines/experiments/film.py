@@ -196,7 +196,8 @@ def _ended(env: LastInfo, total: float) -> str:
     """Say how an episode of a robot ended."""
     inner: Any = env.unwrapped
     seconds = (len(inner.path) - 1) * inner.mover.control_dt
-    return f"{env.info['end']} after {seconds:.2f} s, return {total:.2f}"
+    # A limit around the environment cuts an episode without a word of the environment.
+    return f"{env.info.get('end', 'cut')} after {seconds:.2f} s, return {total:.2f}"
 
 
 def _attention(

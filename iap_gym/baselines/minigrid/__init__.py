@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from iap_gym._optional import need
 
 if TYPE_CHECKING:
-    from iap_gym.baselines.minigrid.features import MiniGridFeatures, is_small_view
+    from iap_gym.baselines.minigrid.features import MiniGridFeatures, is_grid_view
     from iap_gym.baselines.minigrid.tasks import (
         PAPER_TASKS,
         TASKS,
@@ -26,8 +26,8 @@ __all__ = [
     "TASKS",
     "TRANSFER",
     "MiniGridFeatures",
+    "is_grid_view",
     "is_minigrid",
-    "is_small_view",
     "is_success",
     "make_minigrid",
 ]
@@ -37,7 +37,7 @@ def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     home = "tasks"
-    if name in ("MiniGridFeatures", "is_small_view"):
+    if name in ("MiniGridFeatures", "is_grid_view"):
         need("baselines", "torch", "stable_baselines3")
         home = "features"
     return getattr(importlib.import_module(f"{__name__}.{home}"), name)

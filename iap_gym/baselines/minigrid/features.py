@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from iap_gym import _checks
 
 SMALLEST_VIEW = 7  # cells a side that leave one cell after the layers
-NATURE_CNN_SIDE = 36  # pixels, the least that Stable-Baselines3's network for images can take
+LARGEST_VIEW = 15  # cells a side that are still taken for a grid and not for pixels
 
 
 class MiniGridFeatures(BaseFeaturesExtractor):
@@ -74,14 +74,14 @@ class MiniGridFeatures(BaseFeaturesExtractor):
         return self.convolutions(image if self._channels_first else image.permute(0, 3, 1, 2))
 
 
-def is_small_view(observation_space: spaces.Space) -> bool:
-    """Whether this network fits and Stable-Baselines3's own, which wants 36x36 pixels, does not.
+def is_grid_view(observation_space: spaces.Space) -> bool:
+    """Whether there is one image of 7 to 15 cells a side: too small to be anything but a grid.
 
     Args:
         observation_space: of an environment; an image, a Dict, or anything else.
     """
     images = [_layout(image)[:2] for image in _images(_parts(observation_space)).values()]
-    return len(images) == 1 and SMALLEST_VIEW <= min(images[0]) < NATURE_CNN_SIDE
+    return len(images) == 1 and SMALLEST_VIEW <= min(images[0]) <= max(images[0]) <= LARGEST_VIEW
 
 
 def _parts(space: spaces.Space) -> dict[str, spaces.Space]:

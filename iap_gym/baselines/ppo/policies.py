@@ -24,12 +24,13 @@ from stable_baselines3.common.type_aliases import PyTorchObs, Schedule
 from torch import Tensor, nn
 
 from iap_gym import _checks
-from iap_gym.baselines.minigrid import MiniGridFeatures, is_small_view
+from iap_gym.baselines.minigrid import MiniGridFeatures, is_grid_view
 from iap_gym.baselines.non_finite import NonFiniteObservationError
 from iap_gym.baselines.ppo.finite import require_finite
 from iap_gym.baselines.ppo.initialization import row_normalized_
 from iap_gym.baselines.ppo.named_classes import named_class
 from iap_gym.baselines.ppo.states import StatePair, run_core
+from iap_gym.baselines.small_images import SmallImageExtractor, has_small_images
 from iap_gym.recurrent import CORES, Core, GateL0RD, GateL0RDCore, make_core
 
 SHARINGS = ("shared", "separate")
@@ -127,10 +128,12 @@ class CorePolicy(RecurrentActorCriticPolicy):
         if features_extractor_class is None:
             features_extractor_class = self.extractor
             takes_images = issubclass(self.extractor, (NatureCNN, CombinedExtractor))
-            if takes_images and is_small_view(observation_space):
+            if takes_images and is_grid_view(observation_space):
                 # Cells of a grid, such as MiniGrid's, whose small integers must not be divided.
                 features_extractor_class = MiniGridFeatures
                 kwargs.setdefault("normalize_images", False)
+            elif takes_images and has_small_images(observation_space):
+                features_extractor_class = SmallImageExtractor
         extractor = named_class(
             "features_extractor_class",
             features_extractor_class,
@@ -380,12 +383,19 @@ class MlpCorePolicy(CorePolicy):
 
 
 class CnnCorePolicy(CorePolicy):
-    """``CorePolicy`` for images: the core sees the features of SB3's ``NatureCNN``."""
+    """``CorePolicy`` for images: the core sees the features of SB3's ``NatureCNN``.
+
+    Below 36 pixels a side they are those of ``SmallImageExtractor``, and of 7 to 15 cells a side,
+    taken for a grid and not divided by 255, those of ``MiniGridFeatures``.
+    """
 
     extractor = NatureCNN
 
 
 class MultiInputCorePolicy(CorePolicy):
-    """``CorePolicy`` for Dict observations: the core sees SB3's ``CombinedExtractor``."""
+    """``CorePolicy`` for Dict observations: the core sees SB3's ``CombinedExtractor``.
+
+    Small images and grids have other networks, as of ``CnnCorePolicy``.
+    """
 
     extractor = CombinedExtractor

@@ -202,6 +202,7 @@ class QuadrupedEnv(gymnasium.Env[Any, NDArray[np.float32]]):
         """
         self._check_open("reset")
         super().reset(seed=seed)
+        self._pose = None  # no episode is under way where one of these fails
         self.place = started(self.task, self.np_random)
         self.mover.reset(self.place)
         self._pose = pose = self.mover.pose()

@@ -144,9 +144,7 @@ class KinematicMover:
         self._x, self._y, _ = place.position
         self._yaw = place.yaw
         self._turn = self._swing = self._speed = 0.0
-        weight = self.controller.low_level.weight[:, : self.command_size]
-        self._turns = weight[_TURN]
-        self._swings = weight[SWING] if weight[SWING].any() else None
+        self._follow()
         self._steps = 0
         self._smoothed.reset()
         self._bears = place.endurance / CONTROL_DT + 1e-6  # control steps
@@ -232,11 +230,20 @@ class KinematicMover:
 
     def _wanted(self, command: Array) -> tuple[float, float]:
         """Return the turn that the low level makes of a command, by strides and by swing."""
+        if self.controller.low_level is not self._followed:
+            self._follow()
         turn = LARGEST_TURN * min(max(float(self._turns @ command), -1.0), 1.0)
         if self._swings is None:
             return turn, 0.0
         swings = np.clip(self._swings @ command, -1.0, 1.0)
         return turn, SWING_TURN * float(np.mean(RIGHT * swings))
+
+    def _follow(self) -> None:
+        """Read off the low level how it turns."""
+        self._followed = self.controller.low_level
+        weight = self._followed.weight[:, : self.command_size]
+        self._turns = weight[_TURN]
+        self._swings = weight[SWING] if weight[SWING].any() else None
 
     def _clearance(self) -> float:
         """Return how far the nearest obstacle is from the discs, m; negative where they touch."""

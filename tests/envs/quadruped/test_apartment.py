@@ -152,6 +152,13 @@ def test_one_room_without_furniture_is_a_rectangle():
     assert np.array_equal(here.free, here.free[::-1, ::-1])
 
 
+@pytest.mark.parametrize("size", [(6.7, 4.5), (7, 5), (4.5, 6.7), (8, 6)])
+def test_what_is_accepted_can_be_drawn(size):
+    apartment = Apartment(size=size)
+    for seed in range(60):
+        apartment.sample(np.random.default_rng(seed))
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
@@ -160,7 +167,7 @@ def test_one_room_without_furniture_is_a_rectangle():
         ({"size": (9.0, float("nan"))}, r"size\[1\]: expected a finite number"),
         ({"rooms": (4, 2)}, r"rooms: expected \(fewest, most\)"),
         ({"rooms": 0}, r"rooms: expected an integer >= 1"),
-        ({"rooms": 30}, "rooms: expected at most 13, which fit"),
+        ({"rooms": 30}, "rooms: expected at most 12, which fit"),
         ({"furniture": -1.0}, "furniture: expected"),
         ({"door_width": 0.5}, "door_width: expected"),
         ({"min_side": 1.0}, "min_side: expected"),
@@ -169,8 +176,10 @@ def test_one_room_without_furniture_is_a_rectangle():
         ({"wall_height": 0.5}, "wall_height: expected"),
         ({"door_width": 3.0}, "door_width: expected a number <= 1.6, min_side - 0.6, got 3.0"),
         ({"min_side": 1.45}, r"min_side: expected a number >= 1.5, door_width \+ 0.6, got 1.45"),
-        ({"size": (4.0, 4.0)}, r"size: expected at least 29.04 m\^2.* got \(4.0, 4.0\)"),
-        ({"min_side": 4.0}, "min_side: expected a number <= 3.24, with which 6 rooms fit, got 4.0"),
+        ({"size": (4.0, 4.0)}, r"size: expected room for 6 squares of min_side.* got \(4.0, 4.0\)"),
+        ({"size": (6.0, 6.0)}, r"size: expected room for 6 squares of min_side"),
+        ({"rooms": 5, "size": (6.0, 5.0)}, r"rooms: expected at most 4, which fit, got"),
+        ({"min_side": 4.0}, "min_side: expected a smaller number, so that 6 squares of it fit"),
         ({"textures": 1}, "textures: expected True or False"),
     ],
 )

@@ -367,3 +367,12 @@ def test_who_turns_to_the_goal_gets_about_as_far_as_in_full_physics():
     assert abs(ours - true) < 3 * np.hypot(error, true_error), found
     # Counts of 60 differ by 5 by chance.
     np.testing.assert_allclose(counts, true_counts, atol=15)
+
+
+def test_another_low_level_is_followed_at_once():
+    mover = KinematicMover(2)
+    mover.reset(place())
+    ahead = moved(mover, 300, 0.5, 0.0)
+    assert ahead.yaw > 0.3
+    mover.controller.low_level = LowLevel.steering(2, -0.8)
+    assert moved(mover, 300, 0.5, 0.0).yaw < ahead.yaw - 0.3

@@ -4,6 +4,7 @@ import math
 import gymnasium
 import numpy as np
 import pytest
+from gymnasium.error import ResetNeeded
 
 import iap_gym  # noqa: F401
 from iap_gym.envs.quadruped.mover import Pose
@@ -363,3 +364,13 @@ def test_temple_of_pybullet():
         _, info = walk(env, oracle_walker(env), seed)
         assert info["success"]
     env.close()
+
+
+def test_after_a_reset_that_failed_no_episode_is_under_way():
+    env = QuadrupedNavigationEnv(control="latent", physics="kinematic")
+    env.reset(seed=0)
+    env.task._nearest = env.task._farthest = 60.0  # which no apartment has
+    with pytest.raises(ValueError, match="goal_distance"):
+        env.reset(seed=1)
+    with pytest.raises(ResetNeeded, match="step: call reset first"):
+        env.step(np.zeros(env.action_space.shape))

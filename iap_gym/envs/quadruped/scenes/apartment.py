@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +23,7 @@ from iap_gym.raycast import Box, Ground, Scene
 ROBOT_HEIGHT = 0.6  # m; what hangs above it is in nobody's way
 _NARROWEST_DOOR = 0.8  # m
 _BESIDE = 0.6  # m of wall beside a door, at least
+_PLAY = 0.04  # of min_side, by which an apartment is wider than its rooms at the least
 _LINTEL = 0.05  # m above a door, at least
 _FLOORS = ("planks", "tiles")
 _CEILING = (236, 234, 228)
@@ -87,12 +89,13 @@ class Apartment:
             }
             raise misfit(self, limits)
         _checks.boolean("textures", self.textures)
-        if many * self.min_side**2 > lengths[0] * lengths[1]:
-            side = (lengths[0] * lengths[1] / many) ** 0.5
+        # Walls that are drawn leave rooms that just fit almost never.
+        fit = math.prod(max(1, int(length / self.min_side - _PLAY)) for length in lengths)
+        if many > fit:
             limits = {
-                "rooms": f"at most {int(lengths[0] * lengths[1] / self.min_side**2)}, which fit",
-                "size": f"at least {many * self.min_side**2:g} m^2, min_side^2 for each room",
-                "min_side": f"a number <= {side:.3g}, with which {many} rooms fit",
+                "rooms": f"at most {fit}, which fit",
+                "size": f"room for {many} squares of min_side, side by side",
+                "min_side": f"a smaller number, so that {many} squares of it fit into size",
             }
             raise misfit(self, limits)
 
