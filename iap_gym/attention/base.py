@@ -42,6 +42,8 @@ class FeatureMap(nn.Module):
             if vector.shape[-1:] != (self.dim,):
                 wanted = f"a tensor of shape (..., {self.dim})"
                 raise _checks.refuse(name, wanted, tuple(vector.shape))
+            if not vector.is_floating_point():  # random vectors would be cut to its integers
+                raise _checks.refuse(name, "a tensor of floats", vector.dtype)
 
 
 class RandomFeatureMap(FeatureMap):

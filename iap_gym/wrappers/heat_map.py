@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import torch
 
 from iap_gym import _checks
 from iap_gym.attention import PatchSelector
@@ -48,7 +49,8 @@ def score_map(
     if picture.shape not in (selector.image_shape, selector.image_shape[:2]):
         raise _checks.refuse("image", f"shape {selector.image_shape}", picture.shape)
     picture = picture.reshape(selector.image_shape)  # a gray image may come without its channel
-    scores = selector.scores(picture[None]).detach().cpu().numpy()[0].astype(float)
+    with torch.no_grad():
+        scores = selector.scores(picture[None]).cpu().numpy()[0].astype(float)
     if scale == "rank":
         _, scores = np.unique(scores, return_inverse=True)
     spread = np.ptp(scores)

@@ -208,3 +208,11 @@ def test_bad_arguments_are_refused():
         ReLUFeatures(True)
     with pytest.raises(ValueError, match="orthogonal"):
         TrigonometricFeatures(4, 3, orthogonal=1)
+
+
+@pytest.mark.parametrize("name", RANDOM)
+def test_integers_are_refused_as_they_would_cut_the_random_vectors(name):
+    feature_map = make(name)
+    for call in (feature_map.query, feature_map.key, lambda x: feature_map.kernel(x, x)):
+        with pytest.raises(ValueError, match=r"x: expected a tensor of floats, got torch.int64"):
+            call(torch.tensor([[1, 0, 2, -1]]))

@@ -73,6 +73,8 @@ def test_workers_may_change_on_loading_and_nothing_else(trained):
     more = EvolutionStrategies.load(path, evaluator="processes", num_workers=3)
     assert more.config.num_workers == 3
     np.testing.assert_array_equal(more.get_vector(), es.get_vector())
+    with pytest.raises(ValueError, match=r"^env_kwargs: expected none without env, got"):
+        EvolutionStrategies.load(path, env_kwargs={"difficulty": "hard"})
     with pytest.raises(ValueError, match=r"^changes: expected .* got \['sigma'\]"):
         EvolutionStrategies.load(path, sigma=3.0)
 

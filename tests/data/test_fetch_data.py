@@ -216,12 +216,13 @@ def test_what_was_interrupted_goes_on_with_the_parts_that_are_whole(tmp_path, mo
 
 
 ENDLESS = """
-import sys
+import signal, sys
 from pathlib import Path
 from tests.data.test_fetch_data import LongTask
 from iap_gym.data.parts import collect_in_parts
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # some shells ignore it
     try:
         collect_in_parts(LongTask(), Path(sys.argv[1]), 4, 2)
     except KeyboardInterrupt:
@@ -281,6 +282,7 @@ def test_an_interruption_ends_all_processes_and_keeps_the_parts(tmp_path, to_gro
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
 
 
 def test_a_worker_that_fails_is_reported_and_leaves_the_whole_parts(tmp_path):

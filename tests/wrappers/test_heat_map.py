@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 
 from iap_gym.attention import PatchSelector
 from iap_gym.wrappers import score_map
@@ -87,3 +88,15 @@ def test_bad_arguments_are_named(arguments, message):
     selector = PatchSelector((12, 18, 3), patch_size=3)
     with pytest.raises(ValueError, match=message):
         score_map(selector, **{"image": IMAGE, **arguments})
+
+
+def test_it_computes_without_gradients(monkeypatch):
+    """Which would keep all that the scores are made of."""
+    seen = []
+    selector = PatchSelector((12, 16, 3), patch_size=4, num_selected=2)
+    scores = selector.scores
+    monkeypatch.setattr(
+        selector, "scores", lambda images: seen.append(torch.is_grad_enabled()) or scores(images)
+    )
+    score_map(selector, np.zeros((12, 16, 3), np.uint8))
+    assert seen == [False]

@@ -355,6 +355,8 @@ class EvolutionStrategies:
         stored = checkpoint.read(file)
         if unknown := set(changes) - {"evaluator", "num_workers"}:
             raise _checks.refuse("changes", "evaluator, num_workers", sorted(unknown))
+        if env is None and env_kwargs:
+            raise _checks.refuse("env_kwargs", "none without env", env_kwargs)
         source = None if env is None else resolve(env, env_kwargs)
         if source is None and stored.env is None:
             raise ValueError(
