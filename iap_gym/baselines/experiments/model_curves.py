@@ -17,7 +17,6 @@ from iap_gym.baselines.experiments.comparison import (
 )
 from iap_gym.baselines.experiments.curves import write_figure
 from iap_gym.baselines.experiments.model_run import ModelRun
-from iap_gym.baselines.experiments.run import Run
 
 SETS = {"val": "validation", "test": "test", "gen": "generalisation"}
 GATES = {"rate": "open gates", "times": "steps with an open gate", "dims": "numbers ever changed"}
@@ -87,13 +86,15 @@ def _draw_one(run: ModelRun, path: str | os.PathLike[str]) -> None:
 
 def _draw_several(runs: Sequence[ModelRun], path: str | os.PathLike[str]) -> None:
     groups = group_runs(runs)
-    tables = [run.evaluations() for run in runs]
-    names = [name for name in SETS if any(f"{name}_error" in table for table in tables)]
+    known = {run.path: _sets(run.evaluations()) for run in runs}
+    names = [name for name in SETS if any(name in sets for sets in known.values())]
     figure = Figure(figsize=(3.6 * len(names), 4), dpi=120, layout="constrained")
     panels = figure.subplots(1, len(names), sharey=True, squeeze=False)[0]
     for panel, name in zip(panels, names, strict=True):
         for index, (group, members) in enumerate(groups.items()):
-            curves = [read_curve(run, f"{name}_error") for run in members if _has(run, name)]
+            curves = [
+                read_curve(run, f"{name}_error") for run in members if name in known[run.path]
+            ]
             if not curves:
                 continue
             color, epochs = f"C{index % 10}", common_grid(curves)
@@ -113,10 +114,6 @@ def _draw_several(runs: Sequence[ModelRun], path: str | os.PathLike[str]) -> Non
     env = envs.pop() if len(envs) == 1 else "Several environments"
     figure.suptitle(f"{env}. Thick: median of runs (thin)", fontsize="medium")
     write_figure(figure, path)
-
-
-def _has(run: Run, name: str) -> bool:
-    return f"{name}_error" in run.evaluations()
 
 
 def _sets(table: dict[str, np.ndarray]) -> list[str]:
