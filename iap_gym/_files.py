@@ -9,6 +9,7 @@ import os
 import platform
 import re
 import secrets
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -26,8 +27,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     target.parent.mkdir(parents=True, exist_ok=True)
     remove_abandoned(target)
     # A new file has the permissions that the user's umask gives; mkstemp's are the owner's alone.
-    writer = f"{_machine()}-{os.getpid()}-{secrets.token_hex(6)}"
-    temporary = target.with_name(f".{target.stem}-{writer}{target.suffix}")
+    temporary = temporary_name(target)
     try:
         yield temporary
         with temporary.open("rb+") as file:  # on the disk before it takes the old one's place
@@ -53,8 +53,18 @@ def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
         temporary.write_bytes(data)
 
 
+def temporary_name(path: str | os.PathLike[str]) -> Path:
+    """Return a hidden path beside ``path`` by which ``remove_abandoned`` knows its writer."""
+    target = Path(path)
+    writer = f"{_machine()}-{os.getpid()}-{secrets.token_hex(6)}"
+    return target.with_name(f".{target.stem}-{writer}{target.suffix}")
+
+
 def remove_abandoned(path: str | os.PathLike[str]) -> None:
-    """Remove the temporary files of ``path`` whose writers ran on this machine and are gone."""
+    """Remove what is at a ``temporary_name`` of ``path``, if its writer ran here and is gone.
+
+    Files and folders are removed; those of another machine stay.
+    """
     target = Path(path)
     if os.name != "posix":
         return
@@ -67,8 +77,9 @@ def remove_abandoned(path: str | os.PathLike[str]) -> None:
     for name in names:
         found = form.fullmatch(name)
         if found is not None and not _runs(int(found[1])):
+            left = target.parent / name
             with contextlib.suppress(OSError):  # someone else may have removed it, or owns it
-                (target.parent / name).unlink()
+                shutil.rmtree(left) if left.is_dir() else left.unlink()
 
 
 @functools.cache

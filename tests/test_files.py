@@ -78,14 +78,22 @@ def test_what_may_be_another_machines_stays(tmp_path, writer, monkeypatch):
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(foreign)
 
 
-def test_a_file_that_cannot_be_removed_stops_nobody(tmp_path, writer, monkeypatch):
+def test_what_cannot_be_removed_stops_nobody(tmp_path, writer, monkeypatch):
     process, left = writer("data.bin")
     kill(process)
     left.unlink()
-    left.mkdir()
-    _files.write_text(tmp_path / "data.bin", "text")
+    (left / "folder").mkdir(parents=True)
+
+    def refuse(path):
+        raise PermissionError(path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(_files.shutil, "rmtree", refuse)
+        _files.write_text(tmp_path / "data.bin", "text")
     assert (tmp_path / "data.bin").read_text() == "text"
     assert left.is_dir()
+    _files.remove_abandoned(tmp_path / "data.bin")
+    assert not left.exists()
 
 
 def test_absent_folders_and_live_processes_are_no_matter(tmp_path):

@@ -13,8 +13,8 @@ those of the queries' patches and the rest copies of one of them, there to fill 
 ``patches.COLUMNS``). Sums over features are matrix products or additions in a fixed order, never
 ``Tensor.sum``, whose order differs from column to column: equal keys get equal scores.
 
-The cost is linear in N, but for the two brute-force kernels, whose time is quadratic and whose
-memory is bounded by ``BLOCK_NUMBERS``.
+The cost is linear in N, but for the two brute-force kernels, whose time is quadratic and which form
+max(``BLOCK_NUMBERS``, ``COLUMNS`` N') numbers of the attention matrix at a time.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from torch import Tensor
 from iap_gym.attention.patches import COLUMNS
 from iap_gym.attention.projection import sum_rows
 
-# Numbers of the attention matrix that exist at a time; about a processor's cache.
+# Numbers of the attention matrix that are formed at a time, if they are whole blocks of columns;
+# about a processor's cache.
 BLOCK_NUMBERS = 2**18
 
 # The largest score of an image is kept within these natural logarithms, where it is a normal

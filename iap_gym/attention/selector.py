@@ -375,10 +375,17 @@ class PatchSelector(nn.Module):
         omega, xi = (getattr(self.features, name, None) for name in ("omega", "xi"))
         trained = (array(z) for z in (self.W_q, self.W_k, self.b_q, self.b_k, self.r))
         parameters = calls.Parameters(*trained, self.pixel_offset, array(omega), array(xi))
-        scores = calls.scores(
+        found = calls.scores(
             images.contiguous().numpy(), self.grid, parameters, self._scaling, self.kernel
         )
-        return None if scores is None else (calls, scores)
+        if found is None or not found[1].any():
+            return None
+        scores, fits = found
+        # Image by image, so that no score depends on what else is in the batch.
+        if not fits.all():
+            with torch.no_grad():
+                scores[~fits] = self._torch_scores(images[torch.as_tensor(~fits)]).numpy()
+        return calls, scores
 
     def _torch_scores(self, images: Tensor) -> Tensor:
         group = max(1, GROUP_PATCHES // self.num_patches)
@@ -403,6 +410,7 @@ class PatchSelector(nn.Module):
             self.grid, images, weight, bias, self.pixel_offset, scaling
         )
         r = None if self.r is None else self.r.to(dtype)
+        cancels: Tensor | None = None  # (B,), images whose terms do
         if self.kernel == "relu":
             values = importance.relu_scores(queries, keys, r)
             # Within the bounds of float32 they are true values as they are.
@@ -415,13 +423,17 @@ class PatchSelector(nn.Module):
             omega, xi = self.features.omega.to(dtype), self.features.xi.to(dtype)
             values, log_scale, terms = importance.hybrid_scores(queries, keys, r, omega, xi)
             largest = values.detach()[:, : self.num_patches].abs().amax(dim=1)
-            if dtype == torch.float32 and bool((terms > LARGEST_CANCELLATION * largest).any()):
-                return self._scores(images, torch.float64)
+            if dtype == torch.float32:
+                cancels = terms > LARGEST_CANCELLATION * largest
         else:
             values, log_scale = self._estimated_scores(queries, keys, r)
         if log_scale is not None:
             values = importance.to_float32(values, log_scale)
-        return values[:, : self.num_patches]
+        values = values[:, : self.num_patches]
+        # Image by image, so that no score depends on what else is in the batch.
+        if cancels is not None and bool(cancels.any()):
+            values = values.index_put((cancels,), self._scores(images[cancels], torch.float64))
+        return values
 
     def _estimated_scores(
         self, queries: Tensor, keys: Tensor, r: Tensor | None

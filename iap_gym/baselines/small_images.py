@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import torch
 from gymnasium import spaces
-from stable_baselines3.common.preprocessing import (
-    get_flattened_obs_dim,
-    is_image_space_channels_first,
-)
+from stable_baselines3.common.preprocessing import get_flattened_obs_dim
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from torch import Tensor, nn
 
 from iap_gym import _checks
+from iap_gym.baselines.image_spaces import images_of, layout_of, parts_of
 
 SMALLEST_SIDE = 8  # pixels
 NATURE_CNN_SIDE = 36  # pixels, the least that Stable-Baselines3's own network takes
@@ -31,7 +29,8 @@ class SmallImageExtractor(BaseFeaturesExtractor):
     is every part of three dimensions: uint8, which the policy divides by 255, or float as it is.
 
     Args:
-        observation_space: Box (h, w, c) or (c, h, w), or a Dict with at least one such Box.
+        observation_space: Box (h, w, c) or (c, h, w), told apart as ``layout_of`` says, or a Dict
+            with at least one such Box.
         image_features: numbers for each image.
 
     Raises:
@@ -40,14 +39,8 @@ class SmallImageExtractor(BaseFeaturesExtractor):
 
     def __init__(self, observation_space: spaces.Space, image_features: int = 128) -> None:
         _checks.integer("image_features", image_features, 1)
-        parts: dict[str, spaces.Space] = {"": observation_space}
-        if isinstance(observation_space, spaces.Dict):
-            parts = dict(observation_space.items())
-        images = {
-            key: part
-            for key, part in parts.items()
-            if isinstance(part, spaces.Box) and len(part.shape) == 3
-        }
+        parts = parts_of(observation_space)
+        images = images_of(parts)
         if not images:
             wanted = "an image (h, w, c), or a Dict with one"
             raise _checks.refuse("observation_space", wanted, observation_space)
@@ -75,14 +68,8 @@ def has_small_images(observation_space: spaces.Space) -> bool:
     Args:
         observation_space: of an environment; an image, a Dict, or anything else.
     """
-    parts = [observation_space]
-    if isinstance(observation_space, spaces.Dict):
-        parts = list(observation_space.values())
-    sides = [
-        min(part.shape[1:] if is_image_space_channels_first(part) else part.shape[:2])
-        for part in parts
-        if isinstance(part, spaces.Box) and len(part.shape) == 3
-    ]
+    images = images_of(parts_of(observation_space)).values()
+    sides = [min(layout_of(image)[:2]) for image in images]
     return bool(sides) and SMALLEST_SIDE <= min(sides) < NATURE_CNN_SIDE
 
 
@@ -92,8 +79,7 @@ class _ChannelsFirst(nn.Module):
 
 
 def _network(image: spaces.Box, image_features: int) -> nn.Sequential:
-    channels_first = is_image_space_channels_first(image)
-    channels, rows, columns = image.shape if channels_first else (image.shape[2], *image.shape[:2])
+    rows, columns, channels, channels_first = layout_of(image)
     if min(rows, columns) < SMALLEST_SIDE:
         wanted = f"images of at least {SMALLEST_SIDE}x{SMALLEST_SIDE} pixels"
         raise _checks.refuse("observation_space", wanted, image)

@@ -43,10 +43,23 @@ class VectorEnvAdapter(VecEnv):
         super().__init__(env.num_envs, env.single_observation_space, env.single_action_space)
 
     def reset(self) -> Any:
-        """Start an episode everywhere, with the seeds that ``seed`` left for this."""
+        """Start an episode everywhere, with what ``seed`` and ``set_options`` left for this."""
         seeds: Any = None if None in self._seeds else self._seeds
+        options = self._options[0] or None
         self._reset_seeds()
-        return self.env.reset(seed=seeds)[0]
+        self._reset_options()
+        return self.env.reset(seed=seeds, options=options)[0]
+
+    def set_options(self, options: Any = None) -> None:
+        """Keep the options of the next ``reset``, which the vector environment gets as they are.
+
+        Raises:
+            ValueError: a list of options, one for each environment, of which there is one object.
+        """
+        if options is not None:
+            wanted = "a dict for all environments, which are one object, or None"
+            _checks.instance("options", options, dict, wanted)
+        super().set_options(options)
 
     def step_async(self, actions: Any) -> None:
         """Keep the actions for ``step_wait``."""

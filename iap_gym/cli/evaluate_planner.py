@@ -13,9 +13,11 @@ from iap_gym.cli.arguments import at_least
 
 if TYPE_CHECKING:
     from iap_gym.baselines.experiments.model_run import ModelRun
+    from iap_gym.baselines.planning.settings import PlannerSettings
 
+SETTINGS = {"horizon": "horizon", "samples": "num_samples"}  # options of planning, and fields
 # Options that only planning has, and those that only agents have.
-OWN = ("horizon", "samples", "true_simulator")
+OWN = (*SETTINGS, "true_simulator")
 FOREIGN = ("split", "sampled", "env_kwargs", "agents")
 
 
@@ -30,21 +32,35 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--true-simulator", action="store_true", help="plan on the true simulator even with RUN"
     )
-    group.add_argument("--horizon", type=at_least(1), help="steps of a plan; default as published")
-    group.add_argument("--samples", type=at_least(2), help="plans of an iteration; default 256")
+    add_settings(group)
+
+
+def add_settings(parser: argparse._ActionsContainer) -> None:
+    """Add the options that change how is planned."""
+    parser.add_argument("--horizon", type=at_least(1), help="steps of a plan; default as published")
+    parser.add_argument("--samples", type=at_least(2), help="plans of an iteration; default 256")
+
+
+def settings_of(arguments: argparse.Namespace, env: str) -> PlannerSettings:
+    """Return how is planned in an environment, changed by the options.
+
+    Raises:
+        ValueError: nothing is planned there.
+    """
+    from iap_gym.baselines.planning.tasks import task_of
+
+    given = {field: getattr(arguments, option) for option, field in SETTINGS.items()}
+    chosen = {field: value for field, value in given.items() if value is not None}
+    return dataclasses.replace(task_of(env).settings, **chosen)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Plan episodes, print the share of successes, and keep the numbers in the run folder."""
     from iap_gym.baselines.experiments.model_report import write_model_report
     from iap_gym.baselines.experiments.plan_episodes import PlannedTask, plan_episodes
-    from iap_gym.baselines.planning.tasks import task_of
 
     folder, env, variant = _place(arguments)
-    task = task_of(env)
-    options = {"horizon": arguments.horizon, "num_samples": arguments.samples}
-    chosen = {name: value for name, value in options.items() if value is not None}
-    settings = dataclasses.replace(task.settings, **chosen)
+    settings = settings_of(arguments, env)
     weights: Path | None = None
     if folder is not None and not arguments.true_simulator:
         weights = folder.weights_file

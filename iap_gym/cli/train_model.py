@@ -80,6 +80,9 @@ def run(arguments: argparse.Namespace) -> int:
     runs = resumed(arguments) if arguments.resume else created(arguments)
     for folder in runs:
         print(f"run: {folder.path}", flush=True)
+        if folder.diverged_file.is_file():
+            how = folder.diverged_file.read_text("utf-8").strip()
+            print(f"it diverged, and goes the same way from its checkpoint: {how}", flush=True)
     bar, begin, several = not arguments.no_progress, time.monotonic(), len(runs) > 1
     failed: RunsFailedError | None = None
     if several:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 
+from iap_gym.cli import evaluate_planner
 from iap_gym.cli.arguments import add_run, add_split, at_least
 
 EPISODES, SEED = 1, 1_000_000
@@ -30,10 +31,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--sampled", action="store_true", help="draw actions from the policy (ppo) in each step"
     )
-    parser.add_argument(
+    parser.add_argument("--seed", type=at_least(0), help=f"of the first episode ({SEED})")
+    group = parser.add_argument_group("planning")
+    group.add_argument(
         "--planner", choices=("icem",), help="film how the agent plans with a world model"
     )
-    parser.add_argument("--seed", type=at_least(0), help=f"of the first episode ({SEED})")
+    evaluate_planner.add_settings(group)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -45,8 +48,11 @@ def run(arguments: argparse.Namespace) -> int:
     from iap_gym.baselines.experiments.run import Run
 
     folder = Run.open(arguments.run)
-    if is_model_run(folder.path) and arguments.planner is None:
-        for name in ("episodes", "seed"):
+    if arguments.planner is None:
+        of_planner = tuple(evaluate_planner.SETTINGS)
+        if is_model_run(folder.path):
+            of_planner = ("episodes", "seed", *of_planner)
+        for name in of_planner:
             if getattr(arguments, name) is not None:
                 raise ValueError(f"--{name}: expected --planner icem with it, for a world model")
     episodes = EPISODES if arguments.episodes is None else arguments.episodes
@@ -83,7 +89,8 @@ def _draw_model(arguments: argparse.Namespace, seed: int, episodes: int) -> int:
     if arguments.planner is not None:
         from iap_gym.baselines.experiments.planner_film import record_planning
 
-        returns = record_planning(run, arguments.out, seed, episodes)
+        settings = evaluate_planner.settings_of(arguments, run.config().env)
+        returns = record_planning(run, arguments.out, seed, episodes, settings)
         text = f"{arguments.out or run.film_file}: returns {', '.join(f'{r:g}' for r in returns)}"
     else:
         draw_scenes(run, arguments.out or run.scenes_file)

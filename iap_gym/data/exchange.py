@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 import shutil
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -18,7 +17,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from iap_gym import _checks, _optional
+from iap_gym import _checks, _files, _optional
 from iap_gym.data import fetch, file
 from iap_gym.data.collection import Progress
 from iap_gym.data.dataset import SequenceDataset, load
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from minari.data_collector.episode_buffer import EpisodeBuffer
 
 _KEY = "iap_gym_header"  # of Minari's metadata
+_PARTIAL = "iap_gym-export"  # in names of folders that are being written
 
 
 def to_minari(
@@ -37,7 +37,8 @@ def to_minari(
     """Write a data set into Minari's folder, each sequence as an episode that is truncated at T.
 
     Collection went on through rewards, so ``terminations`` are False throughout. The events become
-    ``infos``, and the options of an episode name its category.
+    ``infos``, and the options of an episode name its category. What an export left that was killed
+    is removed by the next one.
 
     Args:
         dataset: one that ``make_dataset`` made.
@@ -68,7 +69,9 @@ def to_minari(
     settings = {} if header["variant"] is None else {"variant": header["variant"]}
     env: gymnasium.Env[Any, Any] = gymnasium.make(header["env"], **settings)
     # A folder whose name begins with a dot is none of Minari's: half a data set never looks whole.
-    partial = get_dataset_path() / f".{secrets.token_hex(6)}"
+    beside = get_dataset_path() / _PARTIAL
+    _files.remove_abandoned(beside)
+    partial = _files.temporary_name(beside)
     try:
         partial.mkdir()
         storage = MinariStorage.new(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -56,7 +57,8 @@ class Mesh:
 
     Raises:
         ValueError: an array of another shape or dtype, no triangle, a face of vertices that do not
-            exist, vertices or uv that are not finite, more than one of the three colorings.
+            exist, vertices or uv that are not finite, more than one of the three colorings, uv or
+            face_texture without textures.
     """
 
     def __init__(
@@ -87,6 +89,8 @@ class Mesh:
             self._face_colors = _colors("face_colors", face_colors, len(self.faces))
         if (uv is None) != (textures is None):
             raise _checks.refuse("uv", "to come together with textures", given or ["uv"])
+        if textures is None and face_texture is not None:
+            raise _checks.refuse("face_texture", "None without textures", face_texture)
         if textures is not None and uv is not None:
             self._atlas = _Atlas(self, uv, textures, face_texture)
         self._embree: Any = None
@@ -140,10 +144,11 @@ class _Atlas:
         self, mesh: Mesh, uv: ArrayLike, textures: Any, face_texture: ArrayLike | None
     ) -> None:
         self._uv = _finite("uv", uv, (len(mesh.vertices), 2))
-        one = isinstance(textures, np.ndarray)
-        pictures: list[Any] = [textures] if one else list(textures)
+        wanted = "a picture or a sequence of them"
+        several = cast("Iterable[Any]", _checks.instance("textures", textures, Iterable, wanted))
+        pictures: list[Any] = [textures] if isinstance(textures, np.ndarray) else list(several)
         if not pictures:
-            raise _checks.refuse("textures", "a picture or a sequence of them", pictures)
+            raise _checks.refuse("textures", wanted, pictures)
         self._pictures: list[Pixels] = [
             checked_picture(f"textures[{i}]", each) for i, each in enumerate(pictures)
         ]
@@ -174,7 +179,7 @@ def _finite(name: str, value: ArrayLike, shape: tuple[int | str, int]) -> Floats
 
 def _indices(name: str, value: ArrayLike, shape: tuple[int, ...], count: int) -> NDArray[np.int32]:
     wanted = f"integers {tuple('m' if n < 0 else n for n in shape)}, at least one row"
-    array = np.asarray(value)
+    array = _as_array(name, wanted, value)
     fits = array.ndim == len(shape) and all(
         n in (-1, m) for n, m in zip(shape, array.shape, strict=True)
     )
@@ -187,9 +192,15 @@ def _indices(name: str, value: ArrayLike, shape: tuple[int, ...], count: int) ->
 
 
 def _colors(name: str, value: ArrayLike, rows: int) -> Pixels:
-    array = np.asarray(value)
+    wanted = f"uint8 ({rows}, 3)"
+    array = _as_array(name, wanted, value)
     if array.dtype != np.uint8 or array.shape != (rows, 3):
-        raise _checks.refuse(
-            name, f"uint8 ({rows}, 3)", _checks.Words(f"{array.dtype} {array.shape}")
-        )
+        raise _checks.refuse(name, wanted, _checks.Words(f"{array.dtype} {array.shape}"))
     return np.ascontiguousarray(array)
+
+
+def _as_array(name: str, wanted: str, value: ArrayLike) -> NDArray[Any]:
+    try:
+        return np.asarray(value)
+    except ValueError:  # rows of several lengths
+        raise _checks.refuse(name, wanted, value) from None

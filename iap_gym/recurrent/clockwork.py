@@ -20,7 +20,9 @@ class ClockworkCore(Core):
     t mod T_i = 0 are updated, h_i = tanh(W_i [x_t; h_{t-1}] + b_i), and the others stay as they
     are, to the bit. A module sees itself and the slower modules, T_j >= T_i: the blocks of W_i of
     faster ones are 0. The output is the latent state. The clock is the last number of a layer's
-    state, counts modulo the least common multiple of the periods, and restarts with the state.
+    state, counts modulo the least common multiple of the periods, and restarts with the state. That
+    multiple is at most 2^24 in float32, 2048 in float16 and 256 in bfloat16: beyond, a dtype lacks
+    integers.
 
     Args:
         input_size: I.
@@ -29,7 +31,8 @@ class ClockworkCore(Core):
         periods: T_i in steps, rising; (1, 4, 8) as in the GateL0RD paper.
 
     Raises:
-        ValueError: an argument is wrong; the message names it.
+        ValueError: an argument is wrong; the message names it. In a run, periods whose least common
+            multiple the dtype does not count to.
     """
 
     name = "clockwork"
@@ -73,7 +76,17 @@ class ClockworkCore(Core):
     def run(
         self, x: Tensor, state: Tensor, reset_mask: Tensor | None
     ) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
-        """Run over checked arguments."""
+        """Run over checked arguments.
+
+        Raises:
+            ValueError: the clock would count further than the state's dtype has every integer.
+        """
+        counted = round(2 / torch.finfo(state.dtype).eps)
+        if self.cycle > counted:
+            name = str(state.dtype).removeprefix("torch.")
+            wanted = f"a least common multiple of at most {counted}, to which {name} counts"
+            came = _checks.Words(f"{self.periods}, whose multiple is {self.cycle}")
+            raise _checks.refuse("periods", wanted, came)
         last: list[Tensor] = []
         layers = zip(state.unbind(0), self.from_input, self.from_state, strict=True)
         for own, from_input, from_state in layers:

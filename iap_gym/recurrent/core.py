@@ -17,6 +17,9 @@ class Core(nn.Module, ABC):
     ``state[:, i]`` is all that is remembered of sequence i, whatever the core: a batch of states
     can be stored, sliced, repeated and mixed without knowing which core it belongs to.
 
+    Inputs and states have the dtype and the device of the core's first parameter; of a core that
+    has none, of its first float buffer, else torch's default.
+
     Args:
         input_size: I, numbers of an input.
         hidden_size: H, numbers of the latent state of one layer.
@@ -54,8 +57,7 @@ class Core(nn.Module, ABC):
             ValueError: the batch size is no integer >= 1.
         """
         _checks.integer("batch_size", batch_size, 1)
-        weight = next(self.parameters())
-        return weight.new_zeros(self.num_layers, batch_size, self.state_size)
+        return self._like().new_zeros(self.num_layers, batch_size, self.state_size)
 
     def state_from(self, context: Tensor) -> Tensor:
         """Return the state that begins with chosen numbers.
@@ -68,7 +70,7 @@ class Core(nn.Module, ABC):
         """
         batch = context.shape[1] if context.ndim == 3 else 1
         shape = (self.num_layers, batch, self.context_size)
-        check_state("context", context, shape, next(self.parameters()))
+        check_state("context", context, shape, self._like())
         missing = self.state_size - self.context_size
         return torch.nn.functional.pad(context, (0, missing)) if missing else context
 
@@ -89,15 +91,24 @@ class Core(nn.Module, ABC):
         Raises:
             ValueError: an input, state or mask of another shape or dtype.
         """
-        weight = next(self.parameters())
-        check_input(x, "T, B, I", self.input_size, weight)
+        like = self._like()
+        check_input(x, "T, B, I", self.input_size, like)
         time, batch = x.shape[:2]
         if state is None:
-            state = weight.new_zeros(self.num_layers, batch, self.state_size)
-        check_state("state", state, (self.num_layers, batch, self.state_size), weight)
+            state = like.new_zeros(self.num_layers, batch, self.state_size)
+        check_state("state", state, (self.num_layers, batch, self.state_size), like)
         if reset_mask is not None:
             check_reset_mask(reset_mask, time, batch)
         return self.run(x, state, reset_mask)
+
+    def _like(self) -> Tensor:
+        """Return a tensor whose dtype and device inputs and states have."""
+        for weight in self.parameters():
+            return weight
+        for numbers in self.buffers():
+            if numbers.is_floating_point():
+                return numbers
+        return torch.empty(0)
 
     @abstractmethod
     def run(

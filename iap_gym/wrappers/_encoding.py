@@ -11,7 +11,13 @@ from gymnasium import spaces
 
 from iap_gym import _checks
 from iap_gym.attention import PatchSelector
-from iap_gym.wrappers._spaces import checked, find_image, flat_box, flatten, flatten_batch
+from iap_gym.wrappers._spaces import (
+    checked_images,
+    find_image,
+    flat_box,
+    flatten,
+    flatten_batch,
+)
 
 FEATURES = ("centers", "patches", "both")
 ATTENTION_KEY = "attention"
@@ -133,9 +139,8 @@ class ObservationEncoder:
         }
 
     def _attend(self, images: Any, batch: int) -> np.ndarray:
-        # The shape first: a picture of the same size with its axes swapped would pass reshape.
         name = "observation" if self.image_key is None else f"observation {self.image_key!r}"
-        images = checked(name, images, self._image.shape, batch)
+        images = checked_images(name, images, self._image, batch)
         images = images.reshape(batch, *self.selector.image_shape)
         indices = self.selector.select(images)
         self.last_indices = indices.cpu().numpy()

@@ -13,6 +13,10 @@ from gymnasium.vector.utils import batch_space, iterate
 
 from iap_gym import _checks
 
+SMALLEST_SIDE = 8  # pixels; fewer floats in two axes are a table of numbers
+FEW_CHANNELS = 4  # RGB and depth
+LEAST_SIDE_OF_FRAMES = 32  # pixels; a stack of smaller frames may be a grid of many channels
+
 
 def find_image(space: spaces.Space, image_key: str | None) -> tuple[str | None, spaces.Box]:
     """Find the image of an observation space.
@@ -45,23 +49,47 @@ def find_image(space: spaces.Space, image_key: str | None) -> tuple[str | None, 
 
 
 def is_image(space: spaces.Space) -> bool:
-    """Whether a space is taken for an image when the user names none: (H, W, C), or gray bytes."""
+    """Whether a space is taken for an image when the user names none.
+
+    That is any Box of three axes (H, W, C), and of two (H, W) one of bytes, or of floats in [0, 1]
+    whose sides are at least ``SMALLEST_SIDE``.
+    """
     if not isinstance(space, spaces.Box):
         return False
-    return len(space.shape) == 3 or (len(space.shape) == 2 and space.dtype == np.uint8)
+    if len(space.shape) == 2 and space.dtype != np.uint8:
+        return _is_unit(space) and min(space.shape) >= SMALLEST_SIDE
+    return len(space.shape) in (2, 3)
 
 
 def _check_image(name: str, space: spaces.Space) -> spaces.Box:
     if not isinstance(space, spaces.Box) or len(space.shape) not in (2, 3):
         raise _checks.refuse(name, "an image, a Box of shape (H, W, C) or (H, W)", space)
-    height, _, channels = (*space.shape, 1)[:3]
-    if height <= 4 < channels:
+    if _channels_are_first((*space.shape, 1)[:3]):
         wanted = "an image with its channels last, (H, W, C)"
-        raise _checks.refuse(name, wanted, f"{space.shape}, which looks like (C, H, W)")
-    bounded = bool((space.low >= 0).all() and (space.high <= 1).all())
-    if space.dtype != np.uint8 and not (np.issubdtype(space.dtype, np.floating) and bounded):
+        hint = "which looks like (C, H, W); np.moveaxis(image, 0, -1) puts them last"
+        raise _checks.refuse(name, wanted, f"{space.shape}, {hint}")
+    if space.dtype != np.uint8 and not _is_unit(space):
         raise _checks.refuse(name, "an image of uint8, or of floats bounded by [0, 1]", space)
     return space
+
+
+def _channels_are_first(shape: tuple[int, ...]) -> bool:
+    """Whether a shape is plainly (C, H, W): read as (H, W, C) it has hardly rows for its channels.
+
+    Grids of a few rows and many channels, one for each kind of object, are left alone.
+    """
+    first, second, last = shape
+    if last < LEAST_SIDE_OF_FRAMES:
+        return first <= FEW_CHANNELS < last
+    # Frames are often squares, and an image of as many channels as columns hardly ever.
+    least = 2 if second == last else 4
+    return first <= FEW_CHANNELS or least * first <= min(second, last)
+
+
+def _is_unit(space: spaces.Box) -> bool:
+    """Whether a Box is of floats bounded by [0, 1]."""
+    bounded = bool((space.low >= 0).all() and (space.high <= 1).all())
+    return bool(np.issubdtype(space.dtype, np.floating)) and bounded
 
 
 def flat_box(key: str, space: spaces.Space) -> spaces.Box:
@@ -115,3 +143,25 @@ def checked(name: str, values: Any, shape: tuple[int, ...], batch: int) -> np.nd
     if array.shape != (batch, *shape):
         raise _checks.refuse(name, f"shape {shape}", array.shape[1:])
     return array
+
+
+def checked_images(name: str, values: Any, space: spaces.Box, batch: int) -> np.ndarray:
+    """Return a batch of images if they are what their space says, (batch, *space.shape).
+
+    Bytes run to 255 and floats to 1, so that one in the place of the other is another picture. The
+    floats of a space may come in any precision.
+
+    Raises:
+        ValueError: another shape, floats for bytes or anything but floats for floats, or floats
+            that are not finite or outside [0, 1].
+    """
+    images = checked(name, values, space.shape, batch)
+    wanted = np.uint8 if space.dtype == np.uint8 else np.floating
+    if not np.issubdtype(images.dtype, wanted):
+        raise _checks.refuse(name, f"{space.dtype} as its space says", images.dtype)
+    if wanted is np.floating:
+        low, high = images.min(), images.max()
+        if not (low >= 0 and high <= 1):  # written so that NaN fails too
+            came = f"values from {low} to {high}"
+            raise _checks.refuse(name, "finite floats in [0, 1]", came)
+    return images

@@ -51,6 +51,43 @@ def test_hybrid_keeps_its_digits_where_queries_and_keys_are_opposite(c, backend)
         assert lost.max() < 4e-4 * np.abs(exact).max()
 
 
+@pytest.mark.parametrize("backend", ["torch", "auto"])
+def test_where_terms_cancel_is_decided_for_each_image_alone(backend, monkeypatch):
+    rng = np.random.default_rng(0)
+    noise = rng.integers(0, 256, (32, 32, 3), np.uint8)
+    plain = [np.full_like(noise, level) for level in (0, 255)]
+    images = np.stack([noise, *plain, noise // 4])
+    precise: list[int] = []  # images that are computed in float64
+    usual = PatchSelector._scores
+
+    def counted(selector, images, dtype=None):
+        precise.append(len(images) if dtype == torch.float64 else 0)
+        return usual(selector, images, dtype)
+
+    monkeypatch.setattr(PatchSelector, "_scores", counted)
+    for seed in (0, 3):  # float32 will do for the first of these images, not for the second
+        selector = opposite(1.5, seed, backend).requires_grad_(False)
+        together = selector.scores(images)
+        in_batch = sum(precise)
+        precise.clear()
+        apart = torch.cat([selector.scores(images[i : i + 1]) for i in range(len(images))])
+        assert 0 < in_batch == sum(precise) < len(images)
+        precise.clear()
+        torch.testing.assert_close(together, apart)
+
+
+def test_gradients_reach_the_weights_where_terms_of_some_images_cancel():
+    images = np.zeros((2, 32, 32, 3), np.uint8)
+    images[0] = np.random.default_rng(0).integers(0, 256, (32, 32, 3))
+    gradients = []
+    for batch in (images[:1], images[1:], images):
+        selector = opposite(1.5, 0, "torch")
+        selector.scores(batch).sum().backward()
+        gradients.append(selector.W_q.grad)
+    assert torch.isfinite(gradients[2]).all()
+    torch.testing.assert_close(gradients[0] + gradients[1], gradients[2])
+
+
 @pytest.mark.parametrize("factor", [1e8, 3e9, 1e10, 1e12, 1e30])
 def test_normalized_softmax_is_finite_for_large_weights(factor):
     for seed in range(40):

@@ -17,11 +17,13 @@ from iap_gym.baselines.experiments.comparison import (
     interpolate,
     median_steps,
     read_curve,
+    read_curves,
     steps_to,
 )
 from iap_gym.baselines.experiments.comparison_tables import final_table, steps_table, write_csv
 from iap_gym.baselines.experiments.config import TrainConfig
 from iap_gym.baselines.experiments.curves import draw_comparison
+from iap_gym.baselines.experiments.ppo_settings import SCHEDULES
 from iap_gym.baselines.experiments.run import Run
 
 DOOR = TrainConfig(env="MiniGrid-DoorKey-5x5-v0", algo="ppo", core="gatel0rd")
@@ -53,7 +55,7 @@ def runs(tmp_path):
 
 
 def curve(run, steps, values):
-    return Curve(run, np.array(steps, float), np.array(values, float))
+    return Curve(run, np.array(steps, float), np.array(values, float), "evaluations")
 
 
 def test_evaluations_come_before_metrics_and_gaps_are_left_out(runs):
@@ -67,6 +69,38 @@ def test_evaluations_come_before_metrics_and_gaps_are_left_out(runs):
 def test_without_evaluations_the_metrics_are_read(tmp_path):
     run = made(tmp_path / "a", (0, 0, 0, 0), evaluations=False)
     assert read_curve(run, "success_rate").values.tolist() == [-1] * 4
+
+
+def test_runs_are_compared_by_the_same_table_of_all(tmp_path):
+    given = [("gatel0rd", 0, True), ("gatel0rd", 1, False), ("lstm", 0, True)]
+    runs = [
+        made(tmp_path / f"{core}{seed}", (0, 0.5, 0.9, 1), STEPS, played, seed=seed, core=core)
+        for core, seed, played in given
+    ]
+    rng = np.random.default_rng(0)
+    for group in compare(runs, "success_rate", rng):  # the training metrics say -1
+        assert {each.table for each in group.curves} == {"metrics"}
+        assert (group.center == -1).all()
+    assert steps_to(runs) == [None] * 3
+    assert steps_table(group_runs(runs)).count("not reached") == 2
+    assert "from their metrics" in final_table(compare(runs, "success_rate", rng), "success_rate")
+    with_them = [runs[0], runs[2]]
+    assert [each.table for each in read_curves(with_them, "success_rate")] == ["evaluations"] * 2
+    assert steps_to(with_them) == [300, 300]
+    assert steps_table(group_runs(with_them)).count("not reached") == 0
+    assert "from their evaluations" in final_table(
+        compare(with_them, "success_rate", rng), "success_rate"
+    )
+
+
+def test_runs_with_a_column_in_different_tables_are_not_compared(tmp_path):
+    played, trained = (made(tmp_path / name, (0, 1), STEPS[:2], False) for name in "ab")
+    rows = [{"timesteps": 1, "length": 3.0}]
+    played.write_evaluations(rows)
+    trained.write_metrics(rows)
+    message = "metric: expected 'length' in the same table .* evaluations alone of .*a and .*b"
+    with pytest.raises(ValueError, match=message):
+        read_curves([played, trained], "length")
 
 
 def test_unknown_and_empty_columns_are_refused(runs, tmp_path):
@@ -143,6 +177,19 @@ def test_names_say_what_sets_groups_apart(tmp_path):
     }
     evolved = TrainConfig(env="CartPole-v1")
     assert set(group_runs([Run.create(tmp_path / "e", evolved)])) == {"LinearPolicy"}
+
+
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_steps_to_be_trained_are_a_setting_where_a_schedule_depends_on_them(name, tmp_path):
+    def groups(value):
+        runs = []
+        for seed, steps in enumerate((200, 400, 400)):
+            changes = {"seed": seed, "total_timesteps": steps, "algo_kwargs": {name: value}}
+            runs.append(made(tmp_path / f"{value}-{seed}", (0, 1), STEPS[:2], **changes))
+        return {group: len(members) for group, members in group_runs(runs).items()}
+
+    assert groups(0.1) == {"gatel0rd": 3}
+    assert groups("lin_0.1") == {"total_timesteps=200": 1, "total_timesteps=400": 2}
 
 
 def test_names_say_the_environment_where_it_differs(tmp_path):

@@ -147,6 +147,35 @@ def test_an_environment_without_low_level_is_named():
         build().prepare(env)
 
 
+NAVIGATION = "iap_gym/QuadrupedNavigation-v0"
+
+
+@pytest.mark.parametrize("env_id", [ID, NAVIGATION])
+def test_another_low_level_of_the_environment_is_not_overwritten(env_id, tmp_path):
+    policy, own = build(trains="high"), LowLevel.steering(2, 0.1)
+    own.save(tmp_path / "own")
+    for given in (own, str(tmp_path / "own")):
+        env = gymnasium.make(env_id, **LATENT, low_level=given, camera=False)
+        for _ in range(2):  # also the second time
+            with pytest.raises(ValueError, match="^env: .*HierarchicalPolicy.* another low_level"):
+                policy.prepare(env)
+            kept = env.unwrapped.mover.controller.low_level
+            np.testing.assert_array_equal(kept.get_vector(), own.get_vector())
+        env.close()
+
+
+@pytest.mark.parametrize("env_id", [ID, NAVIGATION])
+def test_an_equal_low_level_of_the_environment_or_its_default_is_served(env_id):
+    policy = build(trains="high")
+    for settings in ({}, {"low_level": LowLevel.steering(2, STEERING_GAIN)}):
+        env = gymnasium.make(env_id, **LATENT, camera=False, **settings)
+        for _ in range(2):
+            policy.prepare(env)
+            placed = env.unwrapped.mover.controller.low_level
+            np.testing.assert_array_equal(placed.get_vector(), policy.low.get_vector())
+        env.close()
+
+
 @pytest.mark.parametrize("trains", ["high", "low", "both"])
 def test_what_is_saved_is_what_is_played(trains):
     policy, other = build(trains=trains, steering=0.1), build(trains=trains)
@@ -281,6 +310,32 @@ class TestStart:
         for wrong in (np.full(es.num_parameters, np.nan), es.get_vector() + 0j, [True], []):
             with pytest.raises(ValueError, match="^start_from: expected a path"):
                 start(start_from=wrong)
+
+    @pytest.mark.parametrize("part", [None, "high"])
+    def test_a_high_level_whose_numbers_mean_another_thing_is_named(self, trained, part):
+        _, path = trained
+        source = path if part is None else {part: path}
+        signed = {**FEW, "trains": "both", "places": "signed"}
+        with pytest.raises(ValueError, match="does not fit the policy: policy_kwargs.*'places'"):
+            start(policy_kwargs=signed, start_from=source)
+        start(policy_kwargs=signed, start_from={"low": path})  # it does not look
+        start(policy_kwargs={**FEW, "trains": "low", "steering": 0.1}, start_from=source)
+
+    def test_a_high_level_that_is_shown_something_else_is_named(self, trained):
+        _, path = trained
+        twice = {**FEW, "high_sees": ["camera", "proprio"]}
+        with pytest.raises(ValueError, match="does not fit the policy: arrays"):
+            start(policy_kwargs=twice, start_from={"high": path})
+
+    @pytest.mark.parametrize("kwargs", [{"squash": "tanh"}, {"squash": "clip", "vector_scale": 2}])
+    def test_a_walker_that_is_no_low_level_is_named(self, tmp_path, kwargs):
+        flat = {"control": "pmtg", "camera": False}
+        path = start("LinearPolicy", flat, {"squash": "clip"}).save(tmp_path / "walker")
+        start(start_from={"low": path})
+        path = start("LinearPolicy", flat, kwargs).save(tmp_path / "walker")
+        differing = "vector_scale" if "vector_scale" in kwargs else "squash"
+        with pytest.raises(ValueError, match=f"policy_kwargs: expected.*'{differing}'"):
+            start(start_from={"low": path})
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ def agent(env=Recall, core="gatel0rd", **kwargs):
 
 
 def one_by_one(policy, env, seeds):
-    """Return returns, lengths and the fraction of open gates, of most probable actions."""
+    """Return returns, lengths and the mean of the gates, of most probable actions."""
     returns, lengths, gates = [], [], []
 
     def listen(core, arguments, outputs):
@@ -42,13 +42,15 @@ def one_by_one(policy, env, seeds):
         returns.append(total)
         lengths.append(length)
     hook.remove()
-    return returns, lengths, float((torch.cat(gates) > 0).float().mean()) if gates else None
+    return returns, lengths, float(torch.cat(gates).mean()) if gates else None
 
 
-@pytest.mark.parametrize("core", CORES)
+@pytest.mark.parametrize(
+    ("core", "gate"), [*((core, None) for core in CORES), ("gatel0rd", "sigmoid")]
+)
 @pytest.mark.parametrize("side_by_side", [1, 4, 16])
-def test_side_by_side_is_one_by_one(core, side_by_side):
-    policy = agent(core=core).policy
+def test_side_by_side_is_one_by_one(core, gate, side_by_side):
+    policy = agent(core=core, core_kwargs=None if gate is None else {"gate": gate}).policy
     played = evaluate_policy_batch(
         policy, Recall, 11, sampled=False, first_seed=40, side_by_side=side_by_side
     )
@@ -58,6 +60,7 @@ def test_side_by_side_is_one_by_one(core, side_by_side):
     assert played.successes == tuple(value > 0 for value in returns)
     assert played.gate_rate == (None if rate is None else pytest.approx(rate, abs=1e-6))
     assert (rate is None) == (core != "gatel0rd")
+    assert gate is None or 0.2 < played.gate_rate < 0.8  # not how many are above 0, which all are
 
 
 def test_long_and_short_episodes_count_alike():

@@ -1,5 +1,7 @@
 """Films of planning with a world model: what is shown of the model, and how long they are."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 import torch
@@ -8,6 +10,7 @@ from iap_gym._video import read_video
 from iap_gym.baselines import WorldModel
 from iap_gym.baselines.experiments.film import END_SECONDS
 from iap_gym.baselines.experiments.model_run import ModelRun
+from iap_gym.baselines.experiments.plan_episodes import make_agent
 from iap_gym.baselines.experiments.planner_film import WatchedPlanner, record_planning
 from iap_gym.baselines.planning.agent import PlanningAgent
 from iap_gym.baselines.planning.objectives import ModelObjective
@@ -67,6 +70,20 @@ def test_a_film_has_a_frame_a_step_and_stays_at_the_end(tmp_path, monkeypatch, c
     assert len(list(read_video(run.film_file))) == 2 * (5 + round(END_SECONDS * 10))
     assert "data:video/mp4" in run.report_file.read_text()
     assert record_planning(run, tmp_path / "one.mp4", seed=3) == [0.0]
+    planned = []
+
+    def made(task, *arguments, **options):
+        planned.append(task.settings)
+        return make_agent(task, *arguments, **options)
+
+    monkeypatch.setattr("iap_gym.baselines.experiments.planner_film.make_agent", made)
+    more = ["--samples", "8", "--horizon", "4"]
+    assert main(["watch", str(run.path), "--planner", "icem", *more]) == 0
+    assert set(planned) == {dataclasses.replace(QUICK, num_samples=8, horizon=4)}
+    capsys.readouterr()
+    for i in (0, 2):
+        assert main(["watch", str(run.path), *more[i : i + 2]]) == 2
+        assert f"{more[i]}: expected --planner icem with it" in capsys.readouterr().err
     ball = ModelRun.create(tmp_path / "ball", ModelConfig(env="iap_gym/BilliardBall-v0").fill_in())
     assert main(["watch", str(ball.path), "--planner", "icem"]) == 2
     assert "env: expected one of" in capsys.readouterr().err

@@ -12,6 +12,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecNorm
 
 from iap_gym.baselines import RecurrentPPO
 from iap_gym.recurrent import gate_penalty
+from iap_gym.recurrent.gates import GATES
 from tests.baselines.ppo_envs import KINDS, CountingEnv, RandomEnv
 
 POLICY = {"vector": "MlpCorePolicy", "image": "CnnCorePolicy", "dict": "MultiInputCorePolicy"}
@@ -167,11 +168,13 @@ def test_value_targets(core, terminates):
     np.testing.assert_allclose(buffer.returns, np.tile(wanted, 2)[:, None] + [[0, 0]], rtol=1e-4)
 
 
+@pytest.mark.parametrize("gate", GATES)
 @pytest.mark.parametrize("sharing", ["shared", "separate"])
-def test_logged_penalty_is_that_of_the_real_steps(sharing):
+def test_logged_penalty_is_that_of_the_real_steps(sharing, gate):
+    """Of sigmoids, which never close, the mean."""
     model = make(
         core_sharing=sharing,
-        core_kwargs={"gate_noise": 0.0},
+        core_kwargs={"gate_noise": 0.0, "gate": gate},
         gate_penalty=0.3,
         n_epochs=1,
         batch_size=48,
@@ -194,6 +197,7 @@ def test_logged_penalty_is_that_of_the_real_steps(sharing):
         for step in range(16):
             _, state, extras = core(x[step : step + 1], state, reset[step : step + 1])
             rates.append(extras["gates"].mean().item())
+    assert 0 < np.mean(rates) < 1
     assert logs["train/gate_rate"] == pytest.approx(np.mean(rates), abs=1e-6)
     assert logs["train/gate_penalty"] == pytest.approx(0.3 * np.mean(rates), abs=1e-6)
     total = (

@@ -133,3 +133,23 @@ def test_observations_that_are_no_arrays_are_refused():
 
     with pytest.raises(ValueError, match="env: expected observations that are arrays"):
         VectorEnvAdapter(SyncVectorEnv([Inside]))
+
+
+def test_options_are_those_of_the_next_reset_alone():
+    """As of SB3's own vectors, but one dict for all, for environments that are one object."""
+    many = VectorEnvAdapter(gymnasium.make_vec("CartPole-v1", 3, "sync"))
+    singles = DummyVecEnv([lambda: gymnasium.make("CartPole-v1")] * 3)
+    found = []
+    for env in (VecMonitor(many), singles):
+        env.seed(0)
+        env.set_options({"low": 0.1, "high": 0.2})
+        found.append([env.reset(), env.reset()])
+    for ours, theirs in zip(*found, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    assert (found[0][0] >= 0.1).all()
+    assert (abs(found[0][1]) < 0.1).all()
+    many.set_options({"low": 0.1, "high": 0.2})
+    many.set_options(None)
+    assert (abs(many.reset()) < 0.1).all()
+    with pytest.raises(ValueError, match="options: expected a dict for all environments"):
+        many.set_options([{"low": 0.1, "high": 0.2}] * 3)

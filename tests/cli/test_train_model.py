@@ -190,6 +190,19 @@ def test_a_run_in_use_is_not_resumed(place, tmp_path, capsys):
     assert {path: path.read_bytes() for path in run.iterdir() if path.is_file()} == before
 
 
+def test_going_on_with_a_run_that_diverged_says_so(place, tmp_path, capsys):
+    run = tmp_path / "run"
+    assert train(place, "--core", "gru", "--run", str(run)) == 0
+    resume = ["train", "--resume", str(run), "--no-progress"]
+    capsys.readouterr()
+    assert main(resume) == 0
+    assert "diverged" not in capsys.readouterr().out
+    ModelRun(run).diverged_file.write_text("loss: got nan in epoch 3\n")
+    assert main(resume) == 0
+    out = capsys.readouterr().out
+    assert "it diverged, and goes the same way from its checkpoint: loss: got nan in epoch 3" in out
+
+
 @pytest.mark.slow  # processes, each of which imports torch
 def test_seeds(place, capsys):
     assert train(place, "--seeds", "2", "--seed", "3", "--run", str(place / "several")) == 0

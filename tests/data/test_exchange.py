@@ -182,6 +182,32 @@ def test_an_interrupted_export_leaves_nothing(tmp_path, folder):
     assert not list(folder.iterdir())
 
 
+EXPORT = """
+import sys, time
+from iap_gym.data import load, to_minari
+def wait(done, total):
+    print(done, flush=True)
+    time.sleep(600)
+to_minari(load(sys.argv[1]), "some/robot-v0", wait)
+"""
+
+
+def test_what_a_killed_export_left_goes_with_the_next_one(tmp_path, folder):
+    dataset = make_dataset("rrc-time", tmp_path / "a.safetensors", sequences=4)
+    command = [sys.executable, "-c", EXPORT, str(tmp_path / "a.safetensors")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout.readline() == b"1\n"
+            (left,) = folder.iterdir()
+            to_minari(dataset, "running-v0")
+            assert left.is_dir(), "its process runs"
+        finally:
+            process.kill()
+    assert list(minari.list_local_datasets()) == ["running-v0"]
+    to_minari(dataset, "other-v0")  # whatever the killed one was to be called
+    assert sorted(path.name for path in folder.iterdir()) == ["other-v0", "running-v0"]
+
+
 @pytest.mark.parametrize("module", ["minari", "h5py"])
 def test_without_minari_only_the_exchange_is_missing(module, tmp_path):
     code = (

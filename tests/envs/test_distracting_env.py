@@ -241,6 +241,14 @@ def test_wrong_arguments_are_named(make, name, value):
         make(**{name: value})
 
 
+@pytest.mark.parametrize(
+    "off", [{"difficulty": None}, {"distractions": ["color"]}, {"observation": "state"}]
+)
+def test_a_path_is_looked_for_also_where_no_picture_is_shown(make, off, tmp_path):
+    with pytest.raises(ValueError, match="^background: .* does not exist"):
+        make(background=tmp_path / "absent", **off)
+
+
 def test_unknown_argument_is_a_type_error(make):
     with pytest.raises(TypeError, match="difficulti"):
         make(difficulti="easy")
@@ -297,17 +305,34 @@ def test_larger_frames_than_the_models_own_buffer(make):
     assert env.physics.model.vis.global_.offwidth == 640
 
 
-def test_use_in_the_wrong_order(make):
-    env = make(render_mode="rgb_array")
-    with pytest.raises(gymnasium.error.ResetNeeded):
+@pytest.mark.parametrize("observation", ["pixels", "state"])
+def test_use_in_the_wrong_order(make, observation):
+    env = make(observation=observation, render_mode="rgb_array")
+    env.np_random.random()  # makes the generator, and is no reset
+    with pytest.raises(gymnasium.error.ResetNeeded, match="step: call reset first"):
         env.step(zero(env))
-    with pytest.raises(gymnasium.error.ResetNeeded):
+    with pytest.raises(gymnasium.error.ResetNeeded, match="render: call reset first"):
         env.render()
     env.reset(seed=0)
+    assert env.render().shape == (24, 32, 3)
+
+
+@pytest.mark.parametrize("begun", [False, True])
+@pytest.mark.parametrize("render_mode", ["rgb_array", None])
+def test_after_close_nothing_works_but_close(make, begun, render_mode):
+    env = make(render_mode=render_mode)
+    if begun:
+        env.reset(seed=0)
+        env.step(zero(env))
     env.close()
     env.close()
-    with pytest.raises(gymnasium.error.ClosedEnvironmentError):
-        env.reset()
+    for verb, call in (
+        ("reset", env.reset),
+        ("step", lambda: env.step(zero(env))),
+        ("render", env.render),
+    ):
+        with pytest.raises(gymnasium.error.ClosedEnvironmentError, match=f"^{verb}: .* closed$"):
+            call()
 
 
 def test_pickling_says_why_not(make):

@@ -57,6 +57,31 @@ def test_davis_lists_are_the_published_ones():
     assert not set(davis.CLIPS["train"]) & set(davis.CLIPS["val"])
 
 
+@pytest.mark.parametrize("whole", ["train", "val"])
+def test_davis_in_a_folder_of_another_name(tmp_path, whole):
+    """It has all videos of a split; what there is of the other one is its other split."""
+    rest = "val" if whole == "train" else "train"
+    for name in (*davis.CLIPS[whole], davis.CLIPS[rest][2], "contours"):
+        frames(tmp_path / name, 1)
+    assert names(find_clips(str(tmp_path), whole, None)) == list(davis.CLIPS[whole])
+    assert names(find_clips(str(tmp_path), rest, None)) == [davis.CLIPS[rest][2]]
+
+
+@pytest.mark.parametrize(
+    ("own", "val"),
+    [
+        (["bear", "boat", "walking"], ["walking"]),  # all of DAVIS's train split
+        (["camel", "judo"], ["judo"]),  # of its val split
+        (["bear", "camel", "dog", "swing"], ["dog", "swing"]),  # of both
+    ],
+)
+def test_clips_of_ones_own_may_have_names_of_davis(tmp_path, own, val):
+    for name in own:
+        frames(tmp_path / name, 2)
+    assert names(find_clips(str(tmp_path), "val", None)) == val
+    assert names(find_clips(str(tmp_path), "train", None)) == own[: -len(val)]
+
+
 def test_davis_without_videos_of_the_split(tmp_path):
     frames(tmp_path / "JPEGImages" / "480p" / "bear", 1)
     (tmp_path / "JPEGImages" / "480p" / "camel").mkdir()

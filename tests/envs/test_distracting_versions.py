@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from iap_gym.envs._versions import outside
 from iap_gym.envs.distracting_control import make_distracting_control
 from iap_gym.envs.distracting_control.versions import BOUNDS, WORKING_PAIR, check_pair
 
@@ -29,12 +30,15 @@ def test_pyproject_has_the_same_bounds():
 
 
 def test_what_is_installed_here_is_accepted():
+    assert all(importlib.metadata.version(name) for name in BOUNDS)
+    assert outside(BOUNDS) == {}
     check_pair()
 
 
 @pytest.mark.parametrize("mujoco", ["3.10.0", "3.10.7", "3.10"])
 def test_pair_within_the_bounds(installed, mujoco):
     installed(dm_control="1.0.43", mujoco=mujoco)
+    assert outside(BOUNDS) == {}
     check_pair()
 
 
@@ -59,8 +63,15 @@ def test_other_pairs_are_refused_by_name(installed, dm_control, mujoco):
     assert "pip install dm_control==1.0.43 mujoco==3.10.0" in message
 
 
-def test_absent_packages_are_left_to_the_extra(installed):
-    installed()
+@pytest.mark.parametrize("packages", [{}, {"mujoco": "3.10.0"}, {"dm_control": "1.0.43"}])
+def test_absent_packages_are_left_to_the_extra(installed, packages):
+    installed(**packages)
+    assert outside(BOUNDS) == {}
     check_pair()
-    installed(mujoco="3.10.0")
-    check_pair()
+
+
+def test_one_package_alone_is_refused_too(installed):
+    installed(mujoco="3.9.0")
+    assert outside(BOUNDS) == {"mujoco": "3.9.0"}
+    with pytest.raises(ImportError, match="mujoco 3.9.0 installed"):
+        check_pair()

@@ -195,6 +195,12 @@ UV = np.zeros((4, 2))
         ({"uv": UV}, "uv: expected to come together with textures"),
         ({"textures": COLORS[None]}, "uv: expected to come together with textures"),
         ({"textures": [], "uv": UV}, "textures: expected a picture"),
+        ({"textures": 5, "uv": UV}, "textures: expected a picture or a sequence of them, got 5"),
+        ({"textures": True, "uv": UV}, "textures: expected a picture or .* got True"),
+        ({"face_texture": [0, 0]}, r"face_texture: expected None without textures, got \[0, 0\]"),
+        ({"face_texture": [0, 0], "face_colors": COLORS[:2]}, "face_texture: expected None"),
+        ({"vertex_colors": [[0, 0, 0], [0]]}, r"vertex_colors: expected uint8 \(4, 3\), got"),
+        ({"faces": [[0, 1, 2], [0]]}, r"faces: expected integers \('m', 3\), at least one row"),
         (
             {"textures": COLORS[None], "uv": UV[:3]},
             r"uv: expected finite numbers of shape \(4, 2\)",

@@ -87,3 +87,23 @@ def test_the_clock_does_not_run_out_of_integers(dtype):
     one_by_one = core(x[:300])[1]
     y_late = core(x[300:], one_by_one)[0]
     assert torch.equal(y_late, y[300:])
+
+
+@pytest.mark.parametrize(
+    ("dtype", "counted"),
+    [(torch.bfloat16, 2**8), (torch.float16, 2**11), (torch.float32, 2**24)],
+)
+def test_a_clock_that_would_run_out_of_integers_is_refused(dtype, counted):
+    last = torch.tensor(counted, dtype=dtype)
+    assert ((last - 1).item(), (last + 1).item()) == (counted - 1, counted)
+    longest = make_core("clockwork", 1, 2, periods=(1, counted)).to(dtype)
+    x, state = torch.zeros(2, 1, 1, dtype=dtype), longest.initial_state(1)
+    state[..., -1] = counted - 2
+    assert longest(x[:1], state)[1][0, 0, -1] == counted - 1
+    assert longest(x, state)[1][0, 0, -1] == 0
+    core = make_core("clockwork", 1, 2, periods=(2, counted + 1)).to(dtype)
+    name = str(dtype).removeprefix("torch.")
+    message = f"periods: expected .* at most {counted}, to which {name} counts, got .*{counted + 1}"
+    with pytest.raises(ValueError, match=message):
+        core(x)
+    core.double()(x.double())

@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch import nn
 
-from iap_gym.recurrent import CORES, make_core
+from iap_gym.recurrent import CORES, Core, make_core
 from tests.recurrent import naive
 
 T, B, I, H = 9, 3, 4, 5  # noqa: E741
@@ -143,6 +143,36 @@ def test_sizes(name):
     assert not state.any()
     assert core.double().initial_state(7).dtype == torch.float64
     assert make_core(name, np.int64(I), np.int64(H)).state_size == core.state_size
+
+
+class Sum(Core):
+    """A core without weights, and perhaps with a buffer."""
+
+    name = "sum"
+
+    def __init__(self, numbers=None):
+        super().__init__(H, H)
+        if numbers is not None:
+            self.register_buffer("counted", torch.zeros(1, dtype=torch.int64))
+            self.register_buffer("numbers", numbers)
+
+    def run(self, x, state, reset_mask):
+        y = state + x.cumsum(0)
+        return y, y[-1:], {}
+
+
+@pytest.mark.parametrize(
+    ("numbers", "dtype"), [(None, torch.float32), (torch.zeros(2).double(), torch.float64)]
+)
+def test_a_core_without_weights_has_the_dtype_of_its_buffers_or_torchs_own(numbers, dtype):
+    core = Sum(numbers)
+    state = core.initial_state(B)
+    assert state.dtype == core.state_from(torch.ones(1, B, H, dtype=dtype)).dtype == dtype
+    y, last, _ = core(torch.ones(T, B, H, dtype=dtype))
+    assert (last == T).all()
+    assert torch.equal(core(torch.ones(T, B, H, dtype=dtype), state)[0], y)
+    with pytest.raises(ValueError, match=f"^x: expected a tensor, {str(dtype)[6:]} of shape"):
+        core(torch.ones(T, B, H, dtype=torch.float16))
 
 
 @pytest.mark.parametrize("name", CORES)

@@ -215,8 +215,9 @@ def estimate(
     room: Any,
     totals: Any,
     out: Any,
-) -> bool:
-    """Compute scores of images; arrays are pointers.
+    fits: Any,
+) -> None:
+    """Compute scores of images; arrays are pointers, but for ``fits``.
 
     Args:
         data: uint8, images one after the other.
@@ -229,9 +230,8 @@ def estimate(
         room: float32, ``estimate_room`` of them.
         totals: room for float64 sums.
         out: float32 (B·N + LANES,); scores of the images one after the other, then room.
-
-    Returns:
-        Whether float32 could hold the numbers; if not, ``out`` is of no use.
+        fits: bool (B,), set to whether float32 could hold the numbers of an image; where it could
+            not, its scores are of no use.
     """
     size, count = weights.size, layout.count
     blocks = (count + LANES - 1) // LANES
@@ -269,6 +269,4 @@ def estimate(
             store(out, image * count + block, score)
         extreme = max(largest(top), largest(vector(0.0) - bottom))
         halves = largest(query_half), largest(key_half)
-        if not _fits(halves[0], halves[1], size, samples, mass, extreme, largest(most)):
-            return False
-    return True
+        fits[image] = _fits(halves[0], halves[1], size, samples, mass, extreme, largest(most))

@@ -41,7 +41,7 @@ class Parameters:
 
 def scores(
     images: NDArray[np.uint8], grid: PatchGrid, p: Parameters, scaling: Scaling, kernel: str
-) -> Floats | None:
+) -> tuple[Floats, NDArray[np.bool_]] | None:
     """Score the patches of images.
 
     Args:
@@ -52,7 +52,8 @@ def scores(
         kernel: "relu", "hybrid", "positive" or "trigonometric".
 
     Returns:
-        (B, N), or None where float32 would not do.
+        Scores (B, N), and (B,) whether float32 held the numbers of an image, without which its
+        scores are of no use; or None where the weights are such that it would not do.
 
     Raises:
         ValueError: a parameter is not finite.
@@ -68,6 +69,7 @@ def scores(
     weights = Weights(matrix, shift, len(shift), size, unit_length)
     layout = layout_of(len(images), grid.image_shape, grid.shape, grid.patch, grid.stride)
     out = np.empty(layout.images * layout.count + LANES, np.float32)
+    fits = np.ones(layout.images, np.bool_)
     data = images.reshape(-1)
     if kernel == "relu":
         floats, doubles = kernels.relu_room(layout, weights)
@@ -78,9 +80,8 @@ def scores(
         samples = Samples(p.omega, xi, len(p.omega), len(xi), *parts)
         floats, doubles = estimate_room(layout, weights, samples)
         room = _room(floats), np.empty(doubles)
-        if not kernels.estimated(data, layout, weights, p.r, samples, *room, out):
-            return None
-    return out[: layout.images * layout.count].reshape(layout.images, layout.count)
+        kernels.estimated(data, layout, weights, p.r, samples, *room, out, fits)
+    return out[: layout.images * layout.count].reshape(layout.images, layout.count), fits
 
 
 def best(scores: Floats, count: int) -> torch.Tensor:

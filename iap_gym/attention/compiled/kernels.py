@@ -121,10 +121,11 @@ def _entry_points(sources: int) -> tuple[Callable[..., Any], ...]:
         room: Any,
         totals: Any,
         out: Any,
-    ) -> bool:
+        fits: Any,
+    ) -> None:
         assert sources
         mass = np.abs(r).sum() if r.size else np.float64(layout.count)
-        return estimate(
+        estimate(
             address(data),
             layout,
             pointers(weights),
@@ -135,6 +136,7 @@ def _entry_points(sources: int) -> tuple[Callable[..., Any], ...]:
             address(room),
             address(totals),
             address(out),
+            fits,
         )
 
     @compiled

@@ -56,7 +56,9 @@ class EvolutionStrategies:
         seed: owns all randomness; None draws one, found in ``config.seed``.
         start_from: where the search starts: the folder of a run, a checkpoint or weights of a
             policy of the same form, ``{"high": ..., "low": ...}`` of such for the levels of a
-            hierarchy (one or both), or a vector. None draws a start.
+            hierarchy (one or both), or a vector. None draws a start. A checkpoint, also that of a
+            run, must name the same arguments where these give the numbers their meaning (patches,
+            kernel, places, ...); weights and vectors name none.
         policy_kwargs: arguments of the policy (``LinearPolicy``, ``MlpPolicy``, ...).
         env_kwargs: arguments for ``gymnasium.make`` or the callable.
         verbose: 1 writes a line after every generation.
@@ -66,8 +68,9 @@ class EvolutionStrategies:
         generation: generations since the start.
         history: one dict per generation: ``generation``, ``timesteps``, ``mean_return``,
             ``best_return``, ``center_return`` (of the centre before its move, run beside the
-            candidates on the same seeds), ``sigma``,
-            ``gradient_norm``, ``step_norm``, ``seconds``, ``steps_per_second``.
+            candidates on the seeds of the first pair: with ``common_seeds="pair"`` and one episode
+            a candidate it is the return of one episode, on a seed that the other pairs do not
+            meet), ``sigma``, ``gradient_norm``, ``step_norm``, ``seconds``, ``steps_per_second``.
 
     Raises:
         FileNotFoundError: there is nothing at ``start_from``.

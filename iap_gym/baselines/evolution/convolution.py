@@ -85,7 +85,8 @@ class ConvolutionFeatures(Features):
         vector_scale: see ``ImageReader``.
 
     Raises:
-        ValueError: an argument out of range, or layers that leave nothing of the image.
+        ValueError: an argument out of range, layers that leave nothing of the image, or what
+            ``ImageReader`` refuses.
     """
 
     def __init__(
@@ -125,6 +126,17 @@ class ConvolutionFeatures(Features):
         self.size = self._feature_size + self._reader.num_beside
         self._weights: list[tuple[Array, Array]] = []
         self.set_vector(np.zeros(self.num_parameters, np.float32))
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What the reader looks at, and the windows of the layers."""
+        return {
+            **self._reader.settings,
+            "kernel_sizes": self._sizes,
+            "strides": self._strides,
+            "pool_size": self._pool[0],
+            "pool_stride": self._pool[1],
+        }
 
     def images(self, observations: Any) -> NDArray[Any]:
         """Return the images of a batch, (B, H, W, C)."""

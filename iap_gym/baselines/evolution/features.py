@@ -6,7 +6,7 @@ Letters: B batch, H, W, C image, l selected patches, M features.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,26 +15,20 @@ from numpy.typing import NDArray
 
 from iap_gym import _checks
 from iap_gym.baselines.evolution.observations import rows
-from iap_gym.baselines.evolution.policy import Arrays, with_prefix
-from iap_gym.wrappers._spaces import find_image, flat_box, flatten_batch, is_image
+from iap_gym.baselines.evolution.policy import Arrays
+from iap_gym.wrappers._spaces import (
+    checked_images,
+    find_image,
+    flat_box,
+    flatten_batch,
+    is_image,
+)
 
 if TYPE_CHECKING:
     from iap_gym.attention import PatchSelector
 
 Array = NDArray[np.float32]
 State = tuple[Array, ...]
-
-# What an image gets when nothing is said. 64x64 then gives 256 patches; half the range of a pixel
-# is taken off so that ReLU features see both signs.
-DEFAULT_SELECTOR: Mapping[str, Any] = {
-    "patch_size": 4,
-    "num_selected": 10,
-    "d_qk": 4,
-    "kernel": "relu",
-    "pixel_offset": 0.5,
-}
-VELOCITIES = ("previous", None)
-PLACES = ("unit", "signed")
 
 
 class Features(ABC):
@@ -44,6 +38,11 @@ class Features(ABC):
     num_parameters: int = 0  # numbers of its own, first in the vector of a policy
     selector: PatchSelector | None = None
     last_indices: NDArray[np.int64] | None = None  # (B, l), of the newest batch
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The arguments that say what the numbers mean where their shapes do not, by name."""
+        return {}
 
     @abstractmethod
     def read(self, observations: Any, state: State) -> tuple[Array, State]:
@@ -93,7 +92,9 @@ class VectorFeatures(Features):
         scale: factors on the numbers, one for each or one for all; None leaves them as they are.
 
     Raises:
-        ValueError: a space that Gymnasium does not flatten to a Box, or another number of factors.
+        ValueError: a space that Gymnasium does not flatten to a Box, one with spaces inside (a
+            Tuple, or a Dict in a Dict), a Box of more than three axes, or another number of
+            factors.
     """
 
     def __init__(
@@ -102,8 +103,16 @@ class VectorFeatures(Features):
         self._is_dict = isinstance(space, spaces.Dict)
         parts = space.spaces if isinstance(space, spaces.Dict) else {"": space}
         self._parts = {key: part for key, part in parts.items() if not is_image(part)}
+        for key, part in self._parts.items():
+            _check_part(f"observation {key!r}" if self._is_dict else "observation", part)
         self.size = sum(flat_box(key, part).shape[0] for key, part in self._parts.items())
         self._scale = None if scale is None else _scale(scale, self.size)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The factors."""
+        scale = np.ones(self.size, np.float32) if self._scale is None else self._scale
+        return {"vector_scale": scale.tolist()}
 
     def read(self, observations: Any, state: State) -> tuple[Array, State]:
         """Return the numbers, (B, M) float32."""
@@ -120,8 +129,8 @@ class ImageReader:
     """The image of an observation, and the other entries of a Dict beside it.
 
     Args:
-        space: Box (H, W, C) or gray (H, W), or a Dict with such an image; a second image is not
-            looked at.
+        space: Box (H, W, C) or gray (H, W), uint8 or float in [0, 1], or a Dict with such an
+            image; a second image is not looked at.
         image_key: the image of the Dict; None where there is one only.
         vector_scale: factors on the other entries, see ``VectorFeatures``.
 
@@ -130,7 +139,8 @@ class ImageReader:
         num_beside: how many numbers ``beside`` gives.
 
     Raises:
-        ValueError: an unknown key, no image, or more than one, or factors on nothing.
+        ValueError: an unknown key, no image, or more than one, factors on nothing, or what
+            ``VectorFeatures`` refuses of the other entries.
     """
 
     def __init__(
@@ -141,17 +151,31 @@ class ImageReader:
     ) -> None:
         self._key, self.space = find_image(space, image_key)
         self.shape = (*self.space.shape, 1)[:3]
-        self._vectors = (
-            VectorFeatures(space, vector_scale) if isinstance(space, spaces.Dict) else None
-        )
+        self._vectors = None
+        if isinstance(space, spaces.Dict):
+            beside = {key: part for key, part in space.items() if key != self._key}
+            self._vectors = VectorFeatures(spaces.Dict(beside), vector_scale)
         self.num_beside = 0 if self._vectors is None else self._vectors.size
         if vector_scale is not None and not self.num_beside:
             wanted = "None where there is nothing beside the image"
             raise _checks.refuse("vector_scale", wanted, vector_scale)
 
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The image's key, and the factors on what is beside it."""
+        beside = {} if self._vectors is None else self._vectors.settings
+        return {"image_key": self._key, **beside}
+
     def images(self, observations: Any) -> NDArray[Any]:
-        """Return the images of a batch, contiguous (B, H, W, C)."""
-        images = observations if self._key is None else observations[self._key]
+        """Return the images of a batch, contiguous (B, H, W, C), uint8 or float in [0, 1].
+
+        Raises:
+            ValueError: images of another shape, type or range than the space says.
+        """
+        name, images = "observation", observations
+        if self._key is not None:
+            name, images = f"observation {self._key!r}", observations[self._key]
+        images = checked_images(name, images, self.space, rows(observations))
         # Renderers hand out images with negative strides, which torch refuses.
         return np.ascontiguousarray(images).reshape(-1, *self.shape)
 
@@ -162,109 +186,19 @@ class ImageReader:
         return np.concatenate(features, axis=1)
 
 
-class ImageFeatures(Features):
-    """The places of the patches that attention selects, and how they moved.
-
-    The features are the l centres, row and column from 0 to 1 ("unit") or from -1 to 1 with 0 in
-    the middle of the image ("signed"), most important first; with ``velocity="previous"`` then
-    their change since the last frame times ``velocity_gain``, rank by rank, zero in the first
-    frame; then the vectors of a Dict in key order. State: with velocity the last centres (B, 2l)
-    and whether there are any (B, 1), else none.
-
-    Args:
-        space: see ``ImageReader``.
-        image_key: see there.
-        selector: arguments of ``iap_gym.attention.PatchSelector`` without the shape.
-        velocity: "previous" or None.
-        velocity_gain: factor on the change of the centres.
-        places: "unit" or "signed".
-        vector_scale: see ``ImageReader``.
-
-    Raises:
-        ValueError: an unknown key, no image, more than one, or an argument out of range.
-    """
-
-    def __init__(
-        self,
-        space: spaces.Space[Any],
-        image_key: str | None,
-        selector: Mapping[str, Any],
-        velocity: str | None,
-        velocity_gain: float,
-        places: str,
-        vector_scale: float | Sequence[float] | None = None,
-    ) -> None:
-        from iap_gym.wrappers._encoding import make_selector  # torch, needed for images only
-
-        self._reader = ImageReader(space, image_key, vector_scale)
-        self._chosen = self.selector = make_selector(dict(selector), self._reader.space)
-        self.num_parameters = int(self._chosen.num_parameters)
-        self._velocity = _checks.one_of("velocity", velocity, VELOCITIES) is not None
-        self._gain = np.float32(_checks.real("velocity_gain", velocity_gain))
-        every_patch = np.arange(self._chosen.num_patches)[None]
-        self._centers = np.asarray(self._chosen.centers(every_patch), np.float32)[0]
-        if _checks.one_of("places", places, PLACES) == "signed":
-            self._centers = 2 * self._centers - 1
-        self._places = 2 * int(self._chosen.num_selected)
-        self.size = self._places * (2 if self._velocity else 1) + self._reader.num_beside
-
-    def initial_state(self, batch: int) -> State:
-        """Return the state before the first frame, zeros."""
-        if not self._velocity:
-            return ()
-        return np.zeros((batch, self._places), np.float32), np.zeros((batch, 1), np.float32)
-
-    def images(self, observations: Any) -> NDArray[Any]:
-        """Return the images of a batch as the selector takes them, (B, H, W, C)."""
-        return self._reader.images(observations)
-
-    def read(self, observations: Any, state: State) -> tuple[Array, State]:
-        """Return the features (B, M) and the next state."""
-        images = self.images(observations)
-        self.last_indices = np.asarray(self._chosen.select(images))
-        places = self._centers[self.last_indices].reshape(len(images), -1)
-        parts = [places]
-        if self._velocity:
-            previous, seen = state
-            parts.append(self._gain * seen * (places - previous))
-            state = (places, np.ones_like(seen))
-        return self._reader.join(parts, observations), state
-
-    def get_vector(self) -> Array:
-        """Return the trained numbers of the selector."""
-        return np.asarray(self._chosen.get_vector(), np.float32)
-
-    def set_vector(self, vector: Array) -> None:
-        """Give the selector its numbers."""
-        self._chosen.set_vector(vector)
-
-    def parameter_scale(self) -> Array:
-        """Return 1/sqrt(D), D numbers of a patch; 1 for weights of queries, 1 from the start."""
-        scale = np.full(self.num_parameters, self._chosen.patch_dim**-0.5, np.float32)
-        if self._chosen.r is not None:
-            scale[-self._chosen.num_patches :] = 1.0
-        return scale
-
-    def state_dict(self) -> dict[str, NDArray[Any]]:
-        """Return the selector's arrays, its random features among them."""
-        return {
-            f"selector.{name}": tensor.detach().cpu().numpy().copy()
-            for name, tensor in self._chosen.state_dict().items()
-        }
-
-    def load_state_dict(self, arrays: Arrays) -> None:
-        """Give the selector its arrays."""
-        import torch
-
-        own = with_prefix("selector.", arrays)
-        tensors = {name: torch.from_numpy(array.copy()) for name, array in own.items()}
-        self._chosen.load_state_dict(tensors)
-
-
 def _scale(value: float | Sequence[float], size: int) -> Array:
     if isinstance(value, Sequence) and not isinstance(value, str):
         return _checks.array("vector_scale", value, (size,), np.float32)
     return np.full(size, _checks.real("vector_scale", value), np.float32)
+
+
+def _check_part(name: str, space: spaces.Space[Any]) -> None:
+    if isinstance(space, spaces.Tuple | spaces.Dict | spaces.OneOf):
+        wanted = "no spaces inside (gymnasium.wrappers.FlattenObservation makes one Box of them)"
+        raise _checks.refuse(name, wanted, space)
+    if isinstance(space, spaces.Box) and len(space.shape) > 3:
+        wanted = "at most three axes: one image (H, W, C), the frames of a stack in its channels"
+        raise _checks.refuse(name, wanted, space)
 
 
 def has_image(space: spaces.Space[Any]) -> bool:

@@ -45,7 +45,8 @@ class HierarchicalPolicy(EvolutionPolicy):
     numbers, clipped to [-1, 1] (Choromanski et al. 2021, section 5.3). The low level is
     ``iap_gym.envs.quadruped.low_level.LowLevel``, linear; the environment runs it at every control
     step of the duration, and ``prepare`` puts it there. ``run_episode`` does so before each reset;
-    who steps the environment without it calls ``prepare`` first.
+    who steps the environment without it calls ``prepare`` first. An environment that was made with
+    another ``low_level`` is refused.
 
     The vector holds what is trained: the numbers of the high level, then those of the low level;
     ``state_dict`` holds both, as ``high.*``, ``low.weight`` (16, L + 18) and ``low.bias`` (16,).
@@ -109,6 +110,11 @@ class HierarchicalPolicy(EvolutionPolicy):
         """The patches selected in the last ``act``, (B, l), best first; None without attention."""
         return self.high.last_indices
 
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What the numbers of the high level mean; those of the low level mean one thing."""
+        return self.high.settings
+
     def images(self, observations: Any) -> NDArray[Any] | None:
         """Return the images that are read in a batch, (B, H, W, C); None without one."""
         return self.high.images(observations)
@@ -117,13 +123,20 @@ class HierarchicalPolicy(EvolutionPolicy):
         """Give an environment, or what it wraps, a copy of the low level.
 
         Raises:
-            ValueError: it takes none.
+            ValueError: it takes none, or was made with another one (its ``low_level``).
         """
         inner: Any = env.unwrapped
         if not hasattr(inner, "set_low_level"):
             wanted = "an environment that runs a low level (control 'latent')"
             raise _checks.refuse("env", wanted, inner)
         low = type(self.low).from_vector(self.low.latent_size, self.low.get_vector())
+        given: LowLevel | None = getattr(inner, "given_low_level", None)
+        if given is not None and not _equal(given, low):
+            wanted = (
+                "an environment made without low_level, as HierarchicalPolicy puts its own there, "
+                "or with an equal one"
+            )
+            raise _checks.refuse("env", wanted, _checks.Words(f"another low_level in {inner}"))
         try:
             inner.set_low_level(low)
         except ValueError as error:
@@ -225,6 +238,13 @@ class HierarchicalPolicy(EvolutionPolicy):
     ) -> tuple[NDArray[Any], State]:
         """Choose a duration and a latent command for every row (see ``EvolutionPolicy``)."""
         return self.high.act(observations, state, episode_start)
+
+
+def _equal(one: LowLevel, other: LowLevel) -> bool:
+    # As float32, as they are saved.
+    return np.array_equal(
+        one.get_vector().astype(np.float32), other.get_vector().astype(np.float32)
+    )
 
 
 def _latent_size(space: spaces.Space[Any]) -> int:

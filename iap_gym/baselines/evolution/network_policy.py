@@ -58,6 +58,7 @@ class NetworkPolicy(EvolutionPolicy):
         self.action_space = action_space
         self._features = features
         self._head = make_head(action_space, squash)
+        self._squash = squash
         self._controller = self._make_controller(features.size, self._head.size)
         self.num_parameters = features.num_parameters + self._controller.num_parameters
         self._feature_states = len(features.initial_state(1))
@@ -78,6 +79,16 @@ class NetworkPolicy(EvolutionPolicy):
     def last_indices(self) -> NDArray[np.int64] | None:
         """The patches selected in the last ``act``, (B, l), best first; None without attention."""
         return self._features.last_indices
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What the numbers mean (see ``EvolutionPolicy``)."""
+        settings = dict(self._features.settings)
+        if isinstance(self.observation_space, spaces.Dict):
+            settings["observations"] = list(self.observation_space.spaces)
+        if isinstance(self.action_space, spaces.Box):
+            settings["squash"] = self._squash
+        return settings
 
     def images(self, observations: Any) -> NDArray[Any] | None:
         """Return the images that are read in a batch, (B, H, W, C); None without one."""

@@ -10,14 +10,12 @@ from gymnasium import spaces
 from iap_gym import _checks
 from iap_gym.baselines.evolution.controllers import Controller, FeedForward, Lstm
 from iap_gym.baselines.evolution.convolution import ConvolutionFeatures
-from iap_gym.baselines.evolution.features import (
+from iap_gym.baselines.evolution.features import Features, VectorFeatures, has_image
+from iap_gym.baselines.evolution.image_features import (
     DEFAULT_SELECTOR,
     PLACES,
     VELOCITIES,
-    Features,
     ImageFeatures,
-    VectorFeatures,
-    has_image,
 )
 from iap_gym.baselines.evolution.network_policy import NetworkPolicy
 
@@ -25,14 +23,16 @@ from iap_gym.baselines.evolution.network_policy import NetworkPolicy
 class AttentionPolicy(NetworkPolicy):
     """A controller of the patches that attention selects, or of plain numbers.
 
-    An image (Box (H, W, C), uint8 or float in [0, 1], alone or in a Dict) is read through a
-    ``PatchSelector``: the controller gets the places of the selected patches, their change since
-    the last frame, and the other entries of the Dict (see ``ImageFeatures``). A Box without image,
-    or a Dict of such, goes to the controller as it is; ``velocity`` and ``velocity_gain`` are then
-    without effect.
+    An image (Box (H, W, C) or gray (H, W), uint8 or float in [0, 1], alone or in a Dict) is read
+    through a ``PatchSelector``: the controller gets the places of the selected patches, their
+    change since the last frame, and the other entries of the Dict (see ``ImageFeatures``). A Box
+    without image, or a Dict of such, goes to the controller as it is; ``velocity`` and
+    ``velocity_gain`` are then without effect. Floats (H, W) in [0, 1] are an image from 8x8 on;
+    ``gymnasium.wrappers.FlattenObservation`` makes plain numbers of one.
 
     Args:
-        observation_space: Box, another space that Gymnasium flattens, or a Dict of such.
+        observation_space: Box of at most three axes, another space that Gymnasium flattens and
+            that has no spaces inside, or a Dict of such.
         action_space: see ``NetworkPolicy``.
         selector: arguments of ``PatchSelector`` without the image's shape, over the defaults
             ``patch_size=4, num_selected=10, d_qk=4, kernel="relu", pixel_offset=0.5``.
@@ -86,7 +86,7 @@ class AttentionPolicy(NetworkPolicy):
         elif selector is not None or image_key is not None:
             raise _checks.refuse(
                 "selector" if image_key is None else "image_key",
-                "an observation with an image: Box (H, W, C), uint8 or float in [0, 1]",
+                "an observation with an image: Box (H, W, C) or (H, W), uint8 or float in [0, 1]",
                 observation_space,
             )
         else:

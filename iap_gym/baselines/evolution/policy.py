@@ -58,6 +58,15 @@ class EvolutionPolicy(ABC):
         del observations
         return None
 
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The arguments that say what the numbers mean where their shapes do not, by name.
+
+        Defaults are filled in, so that two policies of the same arrays and settings are the same
+        function of the observation.
+        """
+        return {}
+
     def prepare(self, env: gymnasium.Env[Any, Any]) -> None:
         """Put into an environment what the policy has there; called before every reset."""
         del env

@@ -5,22 +5,28 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+from gymnasium import spaces
 from numpy.typing import ArrayLike, NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load_file
 
 from iap_gym import _checks
 from iap_gym.baselines.evolution import checkpoint
+from iap_gym.baselines.evolution.hierarchy import HierarchicalPolicy
+from iap_gym.baselines.evolution.policies import make_policy
 from iap_gym.baselines.evolution.policy import EvolutionPolicy
 
 Source = str | os.PathLike[str]
 # Vectors apart, what `start_from` takes; a mapping names parts of a policy of parts.
 Start = Source | Mapping[str, Source] | ArrayLike
+CHECKPOINT = "checkpoint.zip"
 # What is looked for in a run's folder, first to last: the best generation where there were
 # evaluations during training, else the newest.
-RUN_FILES = ("best.safetensors", "checkpoint.zip", "weights.safetensors")
+RUN_FILES = ("best.safetensors", CHECKPOINT, "weights.safetensors")
+# What a low level may have been trained as by itself.
+WALKER, WALKER_KWARGS = "LinearPolicy", {"squash": "clip"}
 
 
 def read_weights(source: Source) -> dict[str, NDArray[Any]]:
@@ -62,7 +68,8 @@ def start(policy: EvolutionPolicy, start_from: Start) -> None:
 
     Raises:
         FileNotFoundError: see ``read_weights``.
-        ValueError: the weights do not fit the policy, or see ``read_weights``.
+        ValueError: the weights do not fit the policy, in shape or, where a checkpoint says so, in
+            the settings that give them their meaning; or see ``read_weights``.
     """
     if isinstance(start_from, str | os.PathLike):
         _start_part(policy, start_from, None)
@@ -79,8 +86,51 @@ def start(policy: EvolutionPolicy, start_from: Start) -> None:
 
 
 def _start_part(policy: EvolutionPolicy, source: Source, part: str | None) -> None:
-    arrays = read_weights(source)
+    arrays, config = read_weights(source), _read_config(source)
     try:
         policy.start_from(arrays, part)
+        if config is not None:
+            _same_settings(policy, part, config)
     except ValueError as error:
         raise ValueError(f"start_from: {source} does not fit the policy: {error}") from error
+
+
+def _read_config(source: Source) -> Mapping[str, Any] | None:
+    """Return the ``EvolutionConfig`` of a checkpoint or a run as JSON; None for weights alone."""
+    path = Path(source)
+    if path.is_dir():
+        path = path / CHECKPOINT
+    return checkpoint.read(path).config if path.suffix == ".zip" and path.is_file() else None
+
+
+def _same_settings(policy: EvolutionPolicy, part: str | None, config: Mapping[str, Any]) -> None:
+    """Check that numbers of the same shapes mean the same.
+
+    Raises:
+        ValueError: they do not; it names the arguments that differ.
+    """
+    name, kwargs = config["policy"], config["policy_kwargs"]
+    hierarchical = name == HierarchicalPolicy.__name__
+    if part == "low":
+        if hierarchical:  # nothing but the shapes of a low level can differ
+            return
+        own, other = _walker(policy, WALKER_KWARGS), _walker(policy, kwargs)
+    else:
+        own = cast("HierarchicalPolicy", policy).high if part == "high" else policy
+        like = policy if hierarchical else own
+        other = make_policy(name, like.observation_space, like.action_space, kwargs)
+        if part == "high" and hierarchical:
+            other = cast("HierarchicalPolicy", other).high
+    wanted, came = own.settings, other.settings
+    differing = [key for key in wanted | came if wanted.get(key) != came.get(key)]
+    if differing:
+        wanted, came = ({key: each.get(key) for key in differing} for each in (wanted, came))
+        raise _checks.refuse("policy_kwargs", f"{came}, as it was trained with", wanted)
+
+
+def _walker(policy: EvolutionPolicy, kwargs: Mapping[str, Any]) -> EvolutionPolicy:
+    """Return the policy that a low level may have been trained as."""
+    low = cast("HierarchicalPolicy", policy).low
+    outputs, inputs = low.weight[:, low.latent_size :].shape
+    felt, action = spaces.Box(-1.0, 1.0, (inputs,)), spaces.Box(-1.0, 1.0, (outputs,))
+    return make_policy(WALKER, felt, action, kwargs)

@@ -19,7 +19,7 @@ from iap_gym.baselines.experiments.statistics import (
 SUCCESS = "success_rate"
 THRESHOLD = 0.9  # of the success rate
 GRID = 500  # points of a curve at most
-# Runs that differ in these alone are drawn as one curve.
+# Runs that differ in these alone are drawn as one curve, but see ``settings``.
 SAME_SETTING = (
     *("seed", "workers", "total_timesteps", "eval_every"),
     *("epochs", "evaluate_every", "data", "data_sha256"),  # of world models
@@ -33,6 +33,7 @@ class Curve:
     run: Run
     timesteps: NDArray[np.float64]  # (K,), rising
     values: NDArray[np.float64]  # (K,), finite
+    table: str  # that it is of, "evaluations" or "metrics"
 
 
 @dataclass(frozen=True)
@@ -47,31 +48,66 @@ class Group:
     high: NDArray[np.float64] | None
 
 
-def tables(run: Run) -> list[dict[str, NDArray[np.float64]]]:
-    """Return the tables of a run that hold curves, the one of its evaluations first."""
-    found = [run.evaluations()] if run.evaluations_file.is_file() else []
-    return [*found, run.metrics()] if run.metrics_file.is_file() or not found else found
+def tables(run: Run) -> dict[str, dict[str, NDArray[np.float64]]]:
+    """Return the tables of a run that hold curves, by name, the one of its evaluations first."""
+    found = {"evaluations": run.evaluations()} if run.evaluations_file.is_file() else {}
+    if run.metrics_file.is_file() or not found:
+        found["metrics"] = run.metrics()
+    return found
+
+
+def read_curves(runs: Sequence[Run], metric: str) -> list[Curve]:
+    """Read a column of runs, of the same table of all of them.
+
+    It is that of the evaluations during training if every run has numbers there, else that of the
+    metrics: an average over both would mean nothing. Rows in which the column is not a number, as a
+    mean return before the first episode has ended, are left out.
+
+    Raises:
+        FileNotFoundError: a run has no metrics yet.
+        ValueError: one has no such column, or no number in it; or they have their numbers in
+            different tables.
+    """
+    found = [_with_numbers(run, metric) for run in runs]
+    each = list(zip(runs, found, strict=True))
+    for run, of_run in each:
+        if not of_run:
+            raise _missing(run, metric)
+    for name in ("evaluations", "metrics"):
+        if all(name in of_run for of_run in found):
+            return [_curve(run, of_run[name], metric, name) for run, of_run in each]
+    played = next(run for run, of_run in each if "metrics" not in of_run)
+    trained = next(run for run, of_run in each if "evaluations" not in of_run)
+    raise ValueError(
+        f"metric: expected {metric!r} in the same table of all runs, got it in the evaluations "
+        f"alone of {played.path} and in the metrics alone of {trained.path}"
+    )
 
 
 def read_curve(run: Run, metric: str) -> Curve:
-    """Read a column, of the evaluations during training if it has numbers, else of the metrics.
+    """Read a column of one run; see ``read_curves``."""
+    return read_curves([run], metric)[0]
 
-    Rows in which it is not a number, as a mean return before the first episode has ended, are left
-    out.
 
-    Raises:
-        FileNotFoundError: the run has no metrics yet.
-        ValueError: it has no such column, or no number in it.
-    """
-    columns: list[str] = []
-    for table in tables(run):
-        columns += [name for name in table if name not in columns]
-        if metric in table and np.isfinite(table[metric]).any():
-            keep = np.isfinite(table[metric])
-            return Curve(run, table[run.step_column][keep], table[metric][keep])
+def _with_numbers(run: Run, metric: str) -> dict[str, dict[str, NDArray[np.float64]]]:
+    """Return the tables in which a column has a number."""
+    return {
+        name: table
+        for name, table in tables(run).items()
+        if np.isfinite(table.get(metric, np.nan)).any()
+    }
+
+
+def _curve(run: Run, table: dict[str, NDArray[np.float64]], metric: str, name: str) -> Curve:
+    keep = np.isfinite(table[metric])
+    return Curve(run, table[run.step_column][keep], table[metric][keep], name)
+
+
+def _missing(run: Run, metric: str) -> ValueError:
+    columns = list(dict.fromkeys(name for table in tables(run).values() for name in table))
     if metric in columns:
-        raise ValueError(f"metric: {run.path} has no number in its column {metric!r}")
-    raise _checks.refuse("metric", f"a column of {run.path} among {', '.join(columns)}", metric)
+        return ValueError(f"metric: {run.path} has no number in its column {metric!r}")
+    return _checks.refuse("metric", f"a column of {run.path} among {', '.join(columns)}", metric)
 
 
 def having(runs: Sequence[Run], metric: str) -> list[Run]:
@@ -81,13 +117,9 @@ def having(runs: Sequence[Run], metric: str) -> list[Run]:
         FileNotFoundError: a run has no metrics yet.
         ValueError: none of the runs has any.
     """
-    found = [
-        run
-        for run in runs
-        if any(np.isfinite(table.get(metric, np.nan)).any() for table in tables(run))
-    ]
+    found = [run for run in runs if _with_numbers(run, metric)]
     if runs and not found:
-        read_curve(runs[0], metric)  # says what is missing
+        raise _missing(runs[0], metric)
     return found
 
 
@@ -128,15 +160,24 @@ def summarise(name: str, curves: Sequence[Curve], rng: np.random.Generator) -> G
 
 def settings(run: Run) -> dict[str, Any]:
     """Return what a run was made from but its seed, nested arguments under their own names."""
+    config = run.config().to_json()
+    same = set(SAME_SETTING)
+    # A schedule falls to 0 at the last step: how many there are to be decides every update.
+    if any(_is_schedule(value) for value in config.get("algo_kwargs", {}).values()):
+        same.remove("total_timesteps")
     flat: dict[str, Any] = {}
-    for name, value in run.config().to_json().items():
-        if name in SAME_SETTING:
+    for name, value in config.items():
+        if name in same:
             continue
         if isinstance(value, Mapping):
             flat.update({f"{name}.{key}": item for key, item in value.items()})
         else:
             flat[name] = value
     return flat
+
+
+def _is_schedule(value: Any) -> bool:
+    return isinstance(value, str) and value.startswith("lin_")
 
 
 def group_runs(runs: Sequence[Run]) -> dict[str, list[Run]]:
@@ -221,11 +262,14 @@ def compare(runs: Sequence[Run], metric: str, rng: np.random.Generator) -> list[
 
     Raises:
         FileNotFoundError: a run has no metrics yet.
-        ValueError: no such column, no common timesteps, or one run twice.
+        ValueError: no such column, or in no table that all runs have; no common timesteps, or one
+            run twice.
     """
+    groups = group_runs(runs)
+    # Read together: curves of different tables do not compare.
+    curves = iter(read_curves([run for members in groups.values() for run in members], metric))
     return [
-        summarise(name, [read_curve(run, metric) for run in members], rng)
-        for name, members in group_runs(runs).items()
+        summarise(name, [next(curves) for _ in members], rng) for name, members in groups.items()
     ]
 
 
@@ -238,14 +282,13 @@ def steps_to(
         runs: with metrics.
         threshold: of the metric; reached at the first row that is at least as large, of an error at
             most as large, even if a later row is not.
-        metric: a column, as for ``read_curve``.
+        metric: a column, as for ``read_curves``.
 
     Returns:
         For each run the timesteps of that row; None if there is no such row.
     """
     found: list[float | None] = []
-    for run in runs:
-        curve = read_curve(run, metric)
+    for curve in read_curves(runs, metric):
         there = curve.values <= threshold if is_error(metric) else curve.values >= threshold
         reached = np.flatnonzero(there)
         found.append(float(curve.timesteps[reached[0]]) if reached.size else None)

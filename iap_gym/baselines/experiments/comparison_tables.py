@@ -31,7 +31,8 @@ def final_table(groups: Sequence[Group], metric: str) -> str:
     width = _columns([group.name for group in groups])
     step = groups[0].curves[0].run.step_name.split()[-1]
     lines = [
-        f"interquartile mean of {metric} over runs, 95 % bootstrap interval over runs",
+        f"interquartile mean of {metric} over runs, 95 % bootstrap interval over runs; from their "
+        f"{groups[0].curves[0].table}",
         f"{'setting':<{width}}{step:<14}{metric:<26}runs",
     ]
     for group in groups:
@@ -55,8 +56,9 @@ def steps_table(
         f"{step} until {metric} is first at {side} {threshold:g}",
         f"{'setting':<{width}}{'median':<14}{'min..max':<26}runs that reached it",
     ]
+    every = iter(steps_to([run for runs in groups.values() for run in runs], threshold, metric))
     for name, runs in groups.items():
-        steps = steps_to(runs, threshold, metric)
+        steps = [next(every) for _ in runs]
         median, reached = median_steps(steps), [value for value in steps if value is not None]
         middle = "not reached" if median is None else f"{median:,.0f}"
         spread = f"{min(reached):,.0f}..{max(reached):,.0f}" if reached else "-"

@@ -75,7 +75,7 @@ class _Gates:
 
     def __init__(self, policy: torch.nn.Module) -> None:
         self.active: NDArray[np.bool_] | None = None  # of the batch, whose gates count
-        self.open = self.all = 0
+        self.open, self.all = 0.0, 0
         cores = [module for module in policy.modules() if isinstance(module, Core)]
         self._hooks = [core.register_forward_hook(self._listen) for core in cores]
 
@@ -83,7 +83,7 @@ class _Gates:
         gates = outputs[2].get("gates")
         if gates is not None and self.active is not None:
             counted = gates[:, torch.from_numpy(self.active)]
-            self.open += int((counted > 0).sum())
+            self.open += counted.sum(dtype=torch.float64).item()  # of sigmoids their mean
             self.all += counted.numel()
 
     def rate(self) -> float | None:

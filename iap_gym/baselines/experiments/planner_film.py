@@ -22,18 +22,19 @@ from iap_gym.baselines.experiments.model_run import ModelRun
 from iap_gym.baselines.experiments.plan_episodes import PlannedTask, make_agent
 from iap_gym.baselines.experiments.recurrent_agent import core_strips
 from iap_gym.baselines.planning.agent import PlanningAgent
+from iap_gym.baselines.planning.settings import PlannerSettings
 from iap_gym.baselines.planning.tasks import task_of
 from iap_gym.baselines.world_model import ModelState, WorldModel
 
 
 class WatchedPlanner:
-    """A ``PlanningAgent``, and beside it what its model does with the same observations.
+    """A ``PlanningAgent``, and beside it what its model remembers and its gates do.
 
     Letters as in ``RecurrentAgent``, with a batch of one.
 
     Args:
-        agent: plans.
-        model: that it plans with; of its own, so that it can be looked into.
+        agent: plans with a ``ModelObjective``, whose states of the model it hands on.
+        model: the same one, or a copy, which tells of its gates.
 
     Attributes:
         actions: (1, A), of the last step; None before the first.
@@ -52,8 +53,6 @@ class WatchedPlanner:
     def _begin(self) -> None:
         core = self._model.core
         rows = core.num_layers * core.hidden_size
-        self._seen: list[tuple[Tensor, Tensor]] = []
-        self._state: ModelState | None = None
         self.gates = np.zeros((1, rows), np.float32) if core.name == "gatel0rd" else None
         self.latent = np.zeros((1, rows), np.float32)
         self.memory = np.zeros((1, rows), np.float32) if core.name == "lstm" else None
@@ -62,28 +61,25 @@ class WatchedPlanner:
         self, observations: Any, state: Any = None, episode_start: Any = None
     ) -> tuple[NDArray[np.float32], Any]:
         """Plan as the agent does; see there."""
-        if state is None:
+        before: ModelState | None = state
+        if before is None:
             self._begin()
-        self.actions, state = self._agent.act(observations, state, episode_start)
-        pair = torch.as_tensor(observations), torch.as_tensor(self.actions)
-        self._seen.append((pair[0].float(), pair[1]))
-        if len(self._seen) >= self._model.context_inputs:
-            self._look()
-        return self.actions, state
+        self.actions, after = self._agent.act(observations, before, episode_start)
+        if after.core is not None:
+            self._look(observations, before, after.core)
+        return self.actions, after
 
-    def _look(self) -> None:
-        past = self._seen if self._state is None else self._seen[-1:]
-        seen, done = (torch.stack(part) for part in zip(*past, strict=True))
-        with torch.no_grad():
-            found = self._model(seen, done, state=self._state)
-        self._state = found.state
-        assert found.state.core is not None
-        first, *rest = found.state.core.split(self._model.core.hidden_size, dim=-1)
+    def _look(self, observations: Any, before: ModelState | None, after: Tensor) -> None:
+        first, *rest = after.split(self._model.core.hidden_size, dim=-1)
         self.latent = first.transpose(0, 1).flatten(1).numpy()
         if self.memory is not None:
             self.memory = rest[0].tanh().transpose(0, 1).flatten(1).numpy()
-        if found.gates is not None:
-            self.gates = found.gates[-1].numpy()
+        if self.gates is not None:
+            seen, done = (torch.as_tensor(part)[None] for part in (observations, self.actions))
+            with torch.no_grad():
+                gates = self._model(seen.float(), done, state=before).gates
+            assert gates is not None
+            self.gates = gates[-1].numpy()
 
     def strips(self) -> list[Strip]:
         """Describe what ``columns`` returns."""
@@ -100,6 +96,7 @@ def record_planning(
     path: str | os.PathLike[str] | None = None,
     seed: int = FIRST_SEED,
     episodes: int = 1,
+    settings: PlannerSettings | None = None,
 ) -> list[float]:
     """Film planned episodes: the world, and under it the gates and the state of the model.
 
@@ -108,6 +105,7 @@ def record_planning(
         path: of the film; None is the run's own ``film.mp4``.
         seed: of the first episode; the others follow.
         episodes: how many.
+        settings: of the planner; None is as published for the environment.
 
     Returns:
         The return of each episode.
@@ -117,9 +115,8 @@ def record_planning(
         FileNotFoundError: it has no weights yet.
     """
     config = run.config()
-    task = PlannedTask(
-        config.env, task_of(config.env).settings, os.fspath(run.weights_file), config.variant
-    )
+    chosen = settings or task_of(config.env).settings
+    task = PlannedTask(config.env, chosen, os.fspath(run.weights_file), config.variant)
     model = WorldModel.load(run.weights_file)
     returns: list[float] = []
     env, _ = make_agent(task, seed, render_mode="rgb_array")

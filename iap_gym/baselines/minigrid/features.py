@@ -9,6 +9,7 @@ from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from torch import Tensor, nn
 
 from iap_gym import _checks
+from iap_gym.baselines.image_spaces import images_of, layout_of, parts_of
 
 SMALLEST_VIEW = 7  # cells a side that leave one cell after the layers
 LARGEST_VIEW = 15  # cells a side that are still taken for a grid and not for pixels
@@ -35,14 +36,14 @@ class MiniGridFeatures(BaseFeaturesExtractor):
     """
 
     def __init__(self, observation_space: spaces.Space) -> None:
-        parts = _parts(observation_space)
-        images = _images(parts)
+        parts = parts_of(observation_space)
+        images = images_of(parts)
         if len(images) != 1:
             wanted = "an image (h, w, c), or a Dict with one"
             raise _checks.refuse("observation_space", wanted, observation_space)
         ((key, image),) = images.items()
         del parts[key]
-        rows, columns, channels, channels_first = _layout(image)
+        rows, columns, channels, channels_first = layout_of(image)
         if min(rows, columns) < SMALLEST_VIEW:
             wanted = f"an image of at least {SMALLEST_VIEW}x{SMALLEST_VIEW} cells"
             raise _checks.refuse("observation_space", wanted, image)
@@ -80,26 +81,5 @@ def is_grid_view(observation_space: spaces.Space) -> bool:
     Args:
         observation_space: of an environment; an image, a Dict, or anything else.
     """
-    images = [_layout(image)[:2] for image in _images(_parts(observation_space)).values()]
+    images = [layout_of(image)[:2] for image in images_of(parts_of(observation_space)).values()]
     return len(images) == 1 and SMALLEST_VIEW <= min(images[0]) <= max(images[0]) <= LARGEST_VIEW
-
-
-def _parts(space: spaces.Space) -> dict[str, spaces.Space]:
-    return dict(space.items()) if isinstance(space, spaces.Dict) else {"": space}
-
-
-def _images(parts: dict[str, spaces.Space]) -> dict[str, spaces.Box]:
-    return {
-        key: part
-        for key, part in parts.items()
-        if isinstance(part, spaces.Box) and len(part.shape) == 3
-    }
-
-
-def _layout(image: spaces.Box) -> tuple[int, int, int, bool]:
-    """Return rows, columns and channels of an image, and whether channels come first."""
-    rows, columns, channels = image.shape
-    # The view is square, so that the side that differs is that of the channels.
-    if columns == channels or (rows != columns and rows < channels):
-        return columns, channels, rows, True
-    return rows, columns, channels, False

@@ -130,8 +130,8 @@ class ICEM:
             (A,) float64, the action to take now, within the bounds.
 
         Raises:
-            ValueError: the objective returned another shape, or no finite cost at all. Then mean
-                and elites stay what they were.
+            ValueError: the objective returned another shape, a tensor that requires gradients, or
+                no finite cost at all. Then mean and elites stay what they were.
         """
         mean, std = self._mean, self._new_std()
         elites, costs = self._elites[:0], np.empty(0)
@@ -206,6 +206,10 @@ class ICEM:
     def _costs(self, candidates: Array) -> Array:
         # The objective may write into what it is given.
         costs = self._objective(candidates.copy())
+        if getattr(costs, "requires_grad", False):  # a tensor of torch, which is not known here
+            wanted = "numbers without gradients, such as costs.detach() or those under no_grad()"
+            came = _checks.Words("a tensor that requires grad")
+            raise _checks.refuse("costs of objective", wanted, came)
         return _checks.array("costs of objective", costs, (len(candidates),), finite=False)
 
     def _cheapest(self, candidates: Array, costs: Array) -> tuple[Array, Array]:

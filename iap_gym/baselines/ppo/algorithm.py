@@ -47,7 +47,8 @@ class RecurrentPPO(sb3_contrib.RecurrentPPO):
 
     sb3-contrib's ``RecurrentPPO`` whose policies carry a core of ``iap_gym.recurrent``. The loss
     has one more term, ``gate_penalty`` times the fraction of open gates over the steps that are no
-    padding (GateL0RD, Equation 2); the noise on the gates is on in the updates, not in rollouts.
+    padding (GateL0RD, Equation 2), of sigmoid gates times their mean; the noise on the gates is on
+    in the updates, not in rollouts.
 
     Args:
         policy: "MlpCorePolicy", "CnnCorePolicy", "MultiInputCorePolicy" or a subclass of
@@ -310,7 +311,10 @@ class RecurrentPPO(sb3_contrib.RecurrentPPO):
         numbers: dict[str, float] = {}
         if gates is not None:
             # The mask is flat, one sequence after the other; the gates are (T, B, K).
-            gate_rate = penalty_of(gates, mask.reshape(gates.shape[1], gates.shape[0]).T)
+            kept = mask.reshape(gates.shape[1], gates.shape[0]).T
+            # Sigmoids never close: "l0" would be 1, with the gradient that "l1" has.
+            kind = "l1" if (self.core_kwargs or {}).get("gate") == "sigmoid" else "l0"
+            gate_rate = penalty_of(gates, kept, kind)
             loss = loss + self.gate_penalty * gate_rate
             numbers["gate_rate"] = gate_rate.item()
             numbers["gate_penalty"] = self.gate_penalty * numbers["gate_rate"]

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from iap_gym.baselines.world_model.model import WorldModel
 
 FUSED_CORES = (GateL0RDCore, LSTMCore, GRUCore, ElmanCore)
+ABSENT = "numba is absent, broken or told not to compile (NUMBA_DISABLE_JIT)"
 # What a model that the kernel knows is made of, beside itself and its core.
 _PARTS = (
     *(nn.Linear, nn.Tanh, nn.Sequential, nn.ModuleList, nn.LSTM, nn.GRU, nn.RNN),
@@ -55,6 +56,23 @@ def check_backend(backend: str) -> str:
     if backend == "numba":
         require("numba", "fast")
     return backend
+
+
+def check_model(model: WorldModel) -> None:
+    """Refuse a model whose backend is "numba" if the kernel is for no batch of it.
+
+    Raises:
+        ValueError: it is not; the message says why.
+    """
+    if model.backend == "numba":
+        obstacle = _unusual_model(model, []) or (ABSENT if _calls() is None else None)
+        if obstacle is not None:
+            raise refusal(obstacle)
+
+
+def refusal(obstacle: str) -> ValueError:
+    """Build the error that says what stands against the backend "numba"."""
+    return ValueError(f"backend: 'numba' cannot compute this: {obstacle}")
 
 
 def predict(model: WorldModel, inputs: Inputs) -> Predicted:
@@ -102,16 +120,21 @@ def choose_kernel(model: WorldModel, inputs: Inputs, otherwise: str | None = Non
         or unusual_tensor((*_given(inputs), *parameters), dtype)
     )
     if obstacle is None:
-        calls = import_kernels(
-            "iap_gym.baselines.world_model.compiled.calls", "world models are computed by torch"
-        )
+        calls = _calls()
         if calls is not None:
             return _kernel(calls, model, parameters)
-        obstacle = "numba is absent, broken or told not to compile (NUMBA_DISABLE_JIT)"
+        obstacle = ABSENT
     if backend == "numba":
         require("numba", "fast")
-        raise ValueError(f"backend: 'numba' cannot compute this: {obstacle}")
+        raise refusal(obstacle)
     return None
+
+
+def _calls() -> Any:
+    """Return the module that calls kernels; None without a numba that compiles."""
+    return import_kernels(
+        "iap_gym.baselines.world_model.compiled.calls", "world models are computed by torch"
+    )
 
 
 def _kernel(calls: Any, model: WorldModel, parameters: list[Tensor]) -> Kernel:

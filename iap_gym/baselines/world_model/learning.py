@@ -51,13 +51,19 @@ class Gradients:
         flat: float (n,), all gradients one after the other.
 
     Raises:
-        ValueError: an argument is wrong; the message names it.
+        ValueError: an argument is wrong; the message names it. The model's backend is "numba",
+            which knows no "l2".
     """
 
     def __init__(self, model: WorldModel, penalty: float = 0.0, penalty_kind: str = "l0") -> None:
         self.model = _checks.instance("model", model, WorldModel, "a WorldModel")
         self.penalty = _checks.real("penalty", penalty, 0.0)
         self.penalty_kind: str = _checks.one_of("penalty_kind", penalty_kind, PENALTIES)
+        # Means of |gates| and of Θ have the same gradient, as gates are not negative.
+        lacking = self.penalty and self.penalty_kind == "l2"
+        self._lacking = "a penalty of kind 'l2'" if lacking else None
+        if self._lacking is not None and model.backend == "numba":
+            raise backends.refusal(self._lacking)
         self.parameters = list(model.parameters())
         first = self.parameters[0]
         self.flat = torch.zeros(
@@ -99,9 +105,7 @@ class Gradients:
             inputs = inputs._replace(noise=model.draw_noise(time, batch, generator))
         for parameter, view in zip(self.parameters, self.views, strict=True):
             parameter.grad = view
-        # Means of |gates| and of Θ have the same gradient, as gates are not negative.
-        lacking = "a penalty of kind 'l2'" if self.penalty and self.penalty_kind == "l2" else None
-        kernel = backends.choose_kernel(model, inputs, lacking)
+        kernel = backends.choose_kernel(model, inputs, self._lacking)
         if kernel is None:
             return self._by_torch(inputs, observations[1:])
         outcome = kernel.run(

@@ -65,7 +65,8 @@ class WorldModel(nn.Module):
         backend: as of ``GateL0RD``, for the whole model.
 
     Raises:
-        ValueError: an argument is wrong; the message names it.
+        ValueError: an argument is wrong; the message names it. "numba" is asked for and cannot
+            compute such a model.
         gymnasium.error.DependencyNotInstalled: "numba" is asked for and not installed.
     """
 
@@ -123,6 +124,7 @@ class WorldModel(nn.Module):
             "core_options": dict(core_options or {}),
             "residual_scale": self.residual_scale,
         }
+        backends.check_model(self)
 
     @property
     def num_parameters(self) -> int:
@@ -267,7 +269,8 @@ class WorldModel(nn.Module):
 
         Raises:
             FileNotFoundError: there is no file.
-            ValueError: it is no world model, or damaged; or there is no such backend.
+            ValueError: it is no world model, or damaged; or there is no such backend, or it cannot
+                compute the model.
         """
         backends.check_backend(backend)
         tensors, settings = weights.load(path)
@@ -276,6 +279,8 @@ class WorldModel(nn.Module):
             dtype = next(iter(tensors.values())).dtype
             model.to(dtype).load_state_dict(tensors)
         except (TypeError, ValueError, RuntimeError, StopIteration) as error:
+            if str(error).startswith("backend:"):  # a whole model, but for another backend
+                raise
             raise ValueError(f"{path}: expected a whole world model; {error}") from None
         return model.eval()
 

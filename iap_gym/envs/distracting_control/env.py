@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import gymnasium
 import numpy as np
 from gymnasium import spaces
-from gymnasium.error import ResetNeeded
+from gymnasium.error import ClosedEnvironmentError, ResetNeeded
 from numpy.typing import NDArray
 
 from iap_gym import _checks
@@ -24,7 +24,7 @@ from iap_gym.envs.distracting_control.settings import (
     distraction_settings,
 )
 from iap_gym.envs.distracting_control.simulator import Simulator
-from iap_gym.envs.distracting_control.sources import find_clips
+from iap_gym.envs.distracting_control.sources import existing_path, find_clips
 
 OBSERVATIONS = ("pixels", "state", "both")
 _SEED_LIMIT = 2**32  # what np.random.RandomState takes is below
@@ -76,7 +76,8 @@ class DistractingControlEnv(gymnasium.Env[Any, NDArray[np.float32]]):
         dynamic: distractions walk inside an episode; otherwise they are drawn at each reset.
         distractions: which of "background", "camera", "color" are on.
         background: where pictures come from, None for those that scikit-image installs; else a
-            DAVIS folder, a folder of pictures, one of folders of pictures, or a video file.
+            DAVIS folder, a folder of pictures, one of folders of pictures, or a video file. It has
+            to exist also where the background is off.
         background_alpha: weight of a picture against the original sky, in [0, 1].
         split: "train" or "val", which share no pictures.
         height: of a frame, pixels.
@@ -127,6 +128,9 @@ class DistractingControlEnv(gymnasium.Env[Any, NDArray[np.float32]]):
             raise _checks.refuse("background_alpha", "a number in [0, 1]", background_alpha)
         if not isinstance(background, str | os.PathLike | None) or background == "":
             raise _checks.refuse("background", "a path or None", background)
+        path = None if background is None else os.fspath(background)
+        if path is not None:
+            existing_path(path)  # also where the background is off and nothing reads it
 
         self.domain, self.task = domain, task
         self.render_mode = render_mode
@@ -141,7 +145,6 @@ class DistractingControlEnv(gymnasium.Env[Any, NDArray[np.float32]]):
             self._renderer = Renderer(model, data, camera, *shape, quality)
         clips: tuple[Clip, ...] = ()
         if difficulty is not None and "background" in names:
-            path = None if background is None else os.fspath(background)
             clips = find_clips(path, split, DIFFICULTIES[difficulty].num_clips)
         self.settings = distraction_settings(
             domain,
@@ -172,6 +175,8 @@ class DistractingControlEnv(gymnasium.Env[Any, NDArray[np.float32]]):
         )
         self._state = np.zeros(self._simulator.state_size, np.float32)
         self._frame: NDArray[np.uint8] | None = None  # of this step, once it is drawn
+        self._begun = False  # an episode has begun; there is something to see
+        self._closed = False
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -186,8 +191,10 @@ class DistractingControlEnv(gymnasium.Env[Any, NDArray[np.float32]]):
             The observation and info.
 
         Raises:
+            gymnasium.error.ClosedEnvironmentError: after ``close``.
             RuntimeError: rendering does not work, or this is a fork of a process that renders.
         """
+        self._check_open("reset")
         super().reset(seed=seed)
         seeds = self.np_random.integers(_SEED_LIMIT, size=1 + Distractions.num_generators)
         self._frame = None
@@ -195,6 +202,7 @@ class DistractingControlEnv(gymnasium.Env[Any, NDArray[np.float32]]):
         if self._renderer is not None:
             self._renderer.new_episode()
         self._distractions.reset([np.random.default_rng(int(seed)) for seed in seeds[1:]])
+        self._begun = True
         return self._observe(), self._distractions.info()
 
     def step(self, action: NDArray[np.float32]) -> tuple[Any, float, bool, bool, dict[str, Any]]:
@@ -209,9 +217,11 @@ class DistractingControlEnv(gymnasium.Env[Any, NDArray[np.float32]]):
         Raises:
             ValueError: another shape, or a number that is not finite.
             gymnasium.error.ResetNeeded: before the first reset or after the end of an episode.
+            gymnasium.error.ClosedEnvironmentError: after ``close``.
             RuntimeError: rendering does not work, or this is a fork of a process that renders.
         """
         clipped = self._clipped(action)
+        self._check_open("step")
         if self._simulator.over:
             raise ResetNeeded("step: call reset first, no episode is under way")
         self._frame = None
@@ -229,17 +239,20 @@ class DistractingControlEnv(gymnasium.Env[Any, NDArray[np.float32]]):
 
         Raises:
             gymnasium.error.ResetNeeded: before the first reset.
+            gymnasium.error.ClosedEnvironmentError: after ``close``.
             RuntimeError: rendering does not work, or this is a fork of a process that renders.
         """
+        self._check_open("render")
         if self.render_mode is None:
             gymnasium.logger.warn('render: make the environment with render_mode="rgb_array"')
             return None
-        if self._np_random is None:
+        if not self._begun:
             raise ResetNeeded("render: call reset first, there is nothing to see")
         return self._pixels()
 
     def close(self) -> None:
         """Free the physics and the rendering context; a second call does nothing."""
+        self._closed = True
         if self._renderer is not None:
             self._renderer.close()
         self._simulator.close()
@@ -249,6 +262,10 @@ class DistractingControlEnv(gymnasium.Env[Any, NDArray[np.float32]]):
             "this environment cannot be copied or pickled, its physics and its rendering context "
             "live outside Python; make another one from its spec"
         )
+
+    def _check_open(self, verb: str) -> None:
+        if self._closed:
+            raise ClosedEnvironmentError(f"{verb}: this environment is closed")
 
     def _observe(self) -> Any:
         if self._observation == "state":

@@ -11,6 +11,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from iap_gym.envs._angles import wrapped
+
 Array = NDArray[np.float64]
 _TINY = 1e-9
 
@@ -46,7 +48,7 @@ def nearest(spherical: Array, reference: Array) -> Array:
     """
     radius, azimuth, polar = spherical
     names = [
-        np.array([radius, reference[1] + _wrap(turned - reference[1]), signed])
+        np.array([radius, reference[1] + wrapped(turned - reference[1]), signed])
         for turned, signed in ((azimuth, polar), (azimuth + math.pi, -polar))
     ]
     return min(names, key=lambda name: float(np.abs(name - reference).sum()))
@@ -84,7 +86,3 @@ def rotation_about(axis: Array, angle: float) -> Array:
     x, y, z = axis / np.linalg.norm(axis)
     k = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
     return np.eye(3) + math.sin(angle) * k + (1.0 - math.cos(angle)) * (k @ k)
-
-
-def _wrap(angle: float) -> float:
-    return (angle + math.pi) % (2 * math.pi) - math.pi

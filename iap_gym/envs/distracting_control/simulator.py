@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 from dm_control import suite
-from gymnasium.error import ClosedEnvironmentError
 from numpy.typing import NDArray
 from shimmy.dm_control_compatibility import DmControlCompatibilityV0
 
@@ -56,13 +55,7 @@ class Simulator:
         self.over = True  # no step without a reset, nor after the end of an episode
 
     def reset(self, seed: int) -> NDArray[np.float32]:
-        """Start an episode that depends on ``seed`` alone; return the state, (S,).
-
-        Raises:
-            gymnasium.error.ClosedEnvironmentError: after ``close``.
-        """
-        if self._env is None:
-            raise ClosedEnvironmentError("reset: the environment is closed")
+        """Start an episode that depends on ``seed`` alone; return the state, (S,)."""
         self._compatibility.np_random = np.random.RandomState(seed)
         with self._without_rendering():
             observation, _ = self._compatibility.reset()
@@ -79,7 +72,7 @@ class Simulator:
         """Free what dm_control holds; a second call does nothing."""
         if self._env is not None:
             self._compatibility.close()
-            self._env, self.over = None, True
+            self._env = None
 
     @contextlib.contextmanager
     def _without_rendering(self) -> Iterator[None]:

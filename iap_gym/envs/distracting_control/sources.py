@@ -38,6 +38,18 @@ _ACCEPTED = (
 )
 
 
+def existing_path(background: str) -> Path:
+    """Return the path that ``background`` means, "~" and environment variables expanded.
+
+    Raises:
+        ValueError: there is nothing.
+    """
+    path = Path(os.path.expandvars(background)).expanduser()
+    if not path.is_dir() and not path.is_file():
+        raise refuse("background", f"{_ACCEPTED}; {str(path)!r} does not exist", background)
+    return path
+
+
 def find_clips(background: str | None, split: str, num_clips: int | None) -> tuple[Clip, ...]:
     """Return the first ``num_clips`` clips of a split, all of them where there are fewer.
 
@@ -54,13 +66,8 @@ def find_clips(background: str | None, split: str, num_clips: int | None) -> tup
     if background is None:
         clips: Sequence[Clip] = _bundled(split)
     else:
-        path = Path(os.path.expandvars(background)).expanduser()
-        if path.is_dir():
-            clips = _from_folder(path, split)
-        elif path.is_file():
-            clips = [_from_video(path, split)]
-        else:
-            raise refuse("background", f"{_ACCEPTED}; {str(path)!r} does not exist", background)
+        path = existing_path(background)
+        clips = _from_folder(path, split) if path.is_dir() else [_from_video(path, split)]
     return tuple(clips[:num_clips])
 
 
@@ -143,9 +150,9 @@ def _davis_folder(path: Path) -> Path | None:
                 return images / name
     if path.name in _RESOLUTIONS:
         return path
+    # Anyone's clips may be called "bear" or "dog"; a whole split of such names is DAVIS's.
     folders = {entry.name for entry in _visible(path) if entry.is_dir()}
-    known = folders <= {name for names in davis.CLIPS.values() for name in names}
-    return path if folders and known else None
+    return path if any(folders.issuperset(names) for names in davis.CLIPS.values()) else None
 
 
 def _divide(count: int) -> tuple[int, int]:

@@ -88,6 +88,8 @@ class QuadrupedEnv(gymnasium.Env[Any, NDArray[np.float32]]):
         task: what is to be done.
         mover: what moves: the robot in its physics.
         place: of this episode: its world, its scene.
+        given_low_level: the low level that the environment was made with, whatever
+            `set_low_level` has put in its place since; None without an argument `low_level`.
         on_control_step: called after each control step if it is not None, before the camera looks
             again: for films, which `render` within a step of "latent".
 
@@ -95,7 +97,7 @@ class QuadrupedEnv(gymnasium.Env[Any, NDArray[np.float32]]):
         task: what is to be done: an object with what `Task` has.
         control: "pmtg", "motors" or "latent".
         gait: of "pmtg" and "latent": "trot", "walk", a dict of `GaitParameters`, or one; None is
-            "trot", as which the surrogate always walks.
+            "trot". The surrogate trots, whichever it is.
         low_level: of "latent": a `LowLevel`, the path of its file, or None for one that turns by
             0.3 times the first latent number.
         latent_size: of "latent"; None is the low level's own, or 1.
@@ -167,6 +169,10 @@ class QuadrupedEnv(gymnasium.Env[Any, NDArray[np.float32]]):
         self.mover: Mover = make_mover(
             physics, control, gait, low_level, latent_size, simulation, command_time
         )
+        self.given_low_level: LowLevel | None = None
+        controller = self.mover.controller
+        if low_level is not None and isinstance(controller, LatentControl):
+            self.given_low_level = controller.low_level
 
         held = int(control == "latent")
         self._action_shape = (held + self.mover.command_size,)

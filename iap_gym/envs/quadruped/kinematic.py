@@ -45,7 +45,6 @@ LEAST_GRIP = 0.35  # part of the speed that is left
 # The robot from above: discs along its body, legs included.
 RADIUS = 0.17  # m
 DISCS = (-0.14, 0.0, 0.14)  # m ahead of the trunk's origin
-FOOTING = 0.1  # m that the trunk's origin stays away from an edge, or the feet lose it
 GYRATION = 0.2  # m, radius of, of a body that is pushed off obstacles
 FRICTION = 0.7
 CLEARANCE = 0.45  # m above the floor; what hangs higher is no obstacle
@@ -84,10 +83,10 @@ class KinematicMover:
         \mathrm{pitch} &= -0.007 \cos 2p - 0.017 \sin 2p \\
         \mathrm{yaw} &= \psi - 0.010 \cos p + 0.058 \sin p
 
-    Where it leaves the floor it falls and lies, and where it touches obstacles for longer than
-    the place's ``endurance``. Until then it is pushed off and turned as a rigid body is, of radius
-    of gyration R = 0.2 m: the deepest contact of a disc, h deep along the unit vector n from the
-    obstacle, at a from the middle of the robot, moves it by
+    Where its middle leaves the floor it falls and lies, and where it touches obstacles for longer
+    than the place's ``endurance``. Until then it is pushed off and turned as a rigid body is, of
+    radius of gyration R = 0.2 m: the deepest contact of a disc, h deep along the unit vector n from
+    the obstacle, at a from the middle of the robot, moves it by
 
     .. math::
         \lambda = h / (1 + (a \times n)^2 / R^2), \quad
@@ -131,7 +130,7 @@ class KinematicMover:
             raise _checks.refuse("physics", '"bullet" in a scene of a mesh', "kinematic")
         low, high = place.floor_height + STEP, place.floor_height + CLEARANCE
         blocks = world.boxes
-        self._floors = [Rectangle.of(block, FOOTING) for block in blocks[: place.num_floors]]
+        self._floors = [Rectangle.of(block) for block in blocks[: place.num_floors]]
         self._obstacles = [
             Rectangle.of(block)
             for block in blocks[place.num_floors :]

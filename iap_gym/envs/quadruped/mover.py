@@ -14,8 +14,8 @@ from iap_gym.envs.quadruped import a1
 from iap_gym.envs.quadruped.control import (
     Controller,
     Gait,
+    LatentControl,
     Weights,
-    as_low_level,
     imu,
     make_controller,
 )
@@ -212,20 +212,20 @@ def make_mover(
     Raises:
         ValueError: one of them is wrong, or has no part in the others.
     """
-    if _checks.one_of("physics", physics, PHYSICS) == "bullet":
+    _checks.one_of("physics", physics, PHYSICS)
+    controller = make_controller(control, gait, low_level, latent_size, command_time)
+    if physics == "bullet":
         given = {} if simulation is None else simulation
         settings = dict(_checks.instance("simulation", given, Mapping, "a dict or None"))
         for name in settings:
             _checks.one_of("simulation", name, SIMULATION_SETTINGS)
-        controller = make_controller(control, gait, low_level, latent_size, command_time)
         return LeggedMover(Simulation(**settings), controller)
-    if control != "latent":
+    if not isinstance(controller, LatentControl):
         raise _checks.refuse("physics", '"bullet" unless control is "latent"', physics)
     if simulation is not None:
         raise _checks.refuse("simulation", 'None for the physics "kinematic"', simulation)
     from iap_gym.envs.quadruped.kinematic import KinematicMover  # which imports this module
 
-    steering = as_low_level(low_level, latent_size)
-    mover = KinematicMover(steering.latent_size, 0.0 if command_time is None else command_time)
-    mover.controller.low_level = steering
+    mover = KinematicMover(controller.size, 0.0 if command_time is None else command_time)
+    mover.controller.low_level = controller.low_level  # it trots, whichever gait
     return mover

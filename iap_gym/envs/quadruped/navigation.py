@@ -11,6 +11,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from iap_gym import _checks
+from iap_gym.envs._angles import wrapped
 from iap_gym.envs.quadruped import a1
 from iap_gym.envs.quadruped.env import QuadrupedEnv
 from iap_gym.envs.quadruped.mover import Place, Pose
@@ -115,7 +116,7 @@ class NavigationTask:
             world=self.scene.world,
             scene=self.scene.view,
             position=(x, y, height + a1.START_HEIGHT),
-            yaw=_wrapped(yaw),
+            yaw=wrapped(yaw),
             floor_height=height,
             endurance=float(rng.exponential(ENDURANCE)),
             goal=((float(self.goal[0]), float(self.goal[1])), self._radius),
@@ -141,7 +142,7 @@ class NavigationTask:
     def observe(self, pose: Pose) -> dict[str, NDArray[Any]]:
         """Return ``goal``: distance (m) and bearing (rad, positive is left), float32 (2,)."""
         ahead = self.goal - pose.position[:2]
-        bearing = _wrapped(math.atan2(ahead[1], ahead[0]) - pose.yaw)
+        bearing = wrapped(math.atan2(ahead[1], ahead[0]) - pose.yaw)
         distance = min(self._straight(pose), FARTHEST)
         return {"goal": np.array((distance, bearing), np.float32)}
 
@@ -251,13 +252,16 @@ class QuadrupedNavigationEnv(QuadrupedEnv):
         task = NavigationTask(source, goal_distance, goal_radius, different_rooms, start_yaw, v_cap)
         own = {"image_key": "depth", "depth_range": DEPTH_RANGE, "episode_steps": EPISODE_STEPS}
         settings = {**own, **settings}
+        given = settings.get("low_level") is not None
         if settings.get("control") == "latent":
             size = settings.get("latent_size")
-            if settings.get("low_level") is None:
+            if not given:
                 settings["low_level"] = indoor_low_level(2 if size is None else size)
             if settings.get("command_time") is None:
                 settings["command_time"] = COMMAND_TIME
         super().__init__(task, **settings)
+        if not given:
+            self.given_low_level = None
 
 
 def _distances(value: Any, radius: float) -> tuple[float, float]:
@@ -270,8 +274,3 @@ def _distances(value: Any, radius: float) -> tuple[float, float]:
         wanted = f"less than the {least:g} m of the nearest goal (goal_distance[0])"
         raise _checks.refuse("goal_radius", wanted, radius)
     return least, farthest
-
-
-def _wrapped(angle: float) -> float:
-    """Return an angle as one in [-pi, pi)."""
-    return (angle + math.pi) % (2.0 * math.pi) - math.pi

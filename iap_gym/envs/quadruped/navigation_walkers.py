@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from iap_gym.envs._angles import wrapped
 from iap_gym.envs.quadruped.navigation import NavigationTask
 from iap_gym.envs.quadruped.navigation_steering import curve, pivot
 
@@ -70,7 +71,6 @@ def oracle_walker(env: Any) -> Walker:
         way = task.field.path((x, y), LOOK_AHEAD)
         target = way[-1] if len(way) else task.goal
         bearing = math.atan2(target[1] - y, target[0] - x) - yaw
-        bearing = (bearing + math.pi) % (2.0 * math.pi) - math.pi
-        return steer(bearing, observation)
+        return steer(wrapped(bearing), observation)
 
     return walk

@@ -17,11 +17,12 @@ from iap_gym.envs.quadruped.tiny import TinyRenderer
 from iap_gym.envs.quadruped.view import View
 from iap_gym.raycast import RayCaster, Scene
 from iap_gym.raycast.camera import LARGEST_SIDE
+from iap_gym.raycast.geometry import LARGEST
 
 Array = NDArray[np.float64]
 
 FOV = 60.0  # degrees, vertical
-NEAR = 0.01  # m
+NEAR = 0.01  # m; what is nearer is not seen
 FAR = 30.0  # m, of the colour camera
 DEPTH_RANGE = (0.0, 5.0)  # m
 KINDS = {"camera": "rgb", "depth": "depth"}  # of the observation's key
@@ -57,6 +58,7 @@ class Camera:
         fov: vertical field of view, degrees.
         renderer: "raycast", or "tiny" for PyBullet's TinyRenderer.
         depth_range: depths (m) that are shown as 0 and 1; what is nearer or farther is clipped.
+            The second is above ``NEAR`` and at most 1e9.
 
     Raises:
         ValueError: an argument is none of this.
@@ -193,10 +195,11 @@ class Senses:
 
 
 def _depth_range(value: Any) -> tuple[float, float]:
-    wanted = "two numbers (low, high) with 0 <= low < high"
+    wanted = f"two numbers (low, high) with 0 <= low < high and {NEAR:g} < high <= {LARGEST:g}"
     if not isinstance(value, Sequence) or isinstance(value, str) or len(value) != 2:
         raise _checks.refuse("depth_range", wanted, value)
     low, high = (_checks.real(f"depth_range[{i}]", each, 0.0) for i, each in enumerate(value))
-    if low >= high:
+    fits = low < high and NEAR < high <= LARGEST
+    if not fits or np.float32(low) == np.float32(high):  # which depths are
         raise _checks.refuse("depth_range", wanted, value)
     return low, high

@@ -19,14 +19,12 @@ class Rectangle(NamedTuple):
     half_width: float
 
     @classmethod
-    def of(cls, block: Block, rim: float = 0.0) -> Rectangle:
-        """Return a box without a rim (m) of it."""
+    def of(cls, block: Block) -> Rectangle:
+        """Return a box as it is from above."""
         x, y, z, w = block.quaternion
         yaw = math.atan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z))
         half_length, half_width, _ = block.half_extents
-        return cls(
-            *block.center[:2], math.cos(yaw), math.sin(yaw), half_length - rim, half_width - rim
-        )
+        return cls(*block.center[:2], math.cos(yaw), math.sin(yaw), half_length, half_width)
 
     def distance(self, x: float, y: float) -> float:
         """Return how far a point is from it, m; 0 inside."""

@@ -7,6 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from iap_gym.envs._angles import wrapped
 from iap_gym.envs.quadruped.course import Layout
 
 LOOK_AHEAD = 1.0  # m
@@ -38,6 +39,5 @@ def oracle(layout: Layout, pose: NDArray[np.float64]) -> float:
     corners.append((max(layout.length, corners[-1][0] + 1.0), corners[-1][1]))
     line_x, line_y = np.array(corners).T
     target = float(np.interp(x + LOOK_AHEAD, line_x, line_y))
-    bearing = math.atan2(target - y, LOOK_AHEAD) - yaw
-    bearing = (bearing + math.pi) % (2.0 * math.pi) - math.pi
+    bearing = wrapped(math.atan2(target - y, LOOK_AHEAD) - yaw)
     return float(np.clip(GAIN * bearing, -LARGEST_CURVE, LARGEST_CURVE))

@@ -204,14 +204,23 @@ def test_no_finite_cost_at_all_is_an_error_that_changes_no_plan():
     search.plan()
 
 
-@pytest.mark.parametrize(
-    "costs", [torch.zeros(256, requires_grad=True), ["a"] * 256, np.zeros(256, complex), None]
-)
+@pytest.mark.parametrize("costs", [["a"] * 256, np.zeros(256, complex), None])
 def test_costs_that_are_no_numbers_are_refused(costs):
     with pytest.raises(
         ValueError, match=r"^costs of objective: expected numbers of shape \(256,\)"
     ):
         planner(lambda actions: costs).plan()
+
+
+def test_costs_with_gradients_are_named_and_those_without_are_numbers():
+    weight = torch.ones(3, dtype=torch.float64, requires_grad=True)
+
+    def cost(actions):
+        return (torch.from_numpy(actions).mean(1) * weight).sum(1)
+
+    with pytest.raises(ValueError, match=r"^costs of objective: .*\.detach\(\) .*requires grad$"):
+        planner(cost).plan()
+    planner(lambda actions: cost(actions).detach()).plan()
 
 
 @pytest.mark.parametrize("shape", [(), (3,), (256, 1)])

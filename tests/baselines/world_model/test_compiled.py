@@ -94,7 +94,7 @@ def test_kinds_of_penalties():
         check_learning(*pair(name, dtype), batch(dtype=dtype), dtype, kind=kind)
     kernel = make(name, backend="numba")
     with pytest.raises(ValueError, match=r"'numba' cannot compute this: a penalty of kind 'l2'"):
-        Gradients(kernel, 0.1, "l2")(*batch())
+        Gradients(kernel, 0.1, "l2")
     plain, auto = make(name, backend="torch"), make(name, backend="auto")
     noise = plain.train().draw_noise(7, 21)
     both = [Gradients(model.train(), 0.1, "l2")(*batch(), noise) for model in (plain, auto)]
@@ -172,8 +172,6 @@ def test_a_step_is_that_of_torch():
 
 def test_what_the_kernel_does_not_know_is_computed_by_torch():
     observations, actions, real = batch()
-    with pytest.raises(ValueError, match=r"cannot compute this: its core is 'clockwork'"):
-        Gradients(make("clockwork", backend="numba"))(observations, actions, real)
     with pytest.raises(ValueError, match=r"gradients are wanted"):
         make(backend="numba")(observations, actions, real)
     hooked = make(backend="numba")
@@ -201,7 +199,23 @@ def test_without_numba_torch_computes(monkeypatch):
     assert found[0] == pytest.approx(found[2], rel=1e-5)
     torch.testing.assert_close(found[1], found[3], rtol=0, atol=5e-6)
     with pytest.raises(ValueError, match=r"numba is absent, broken or told not to compile"):
-        Gradients(make(backend="numba"))(*arguments)
+        make(backend="numba")
+
+
+@pytest.mark.parametrize("name", CORES)
+def test_a_model_that_the_kernel_computes_no_batch_of_is_refused_at_once(name, tmp_path):
+    """Not with the first batch, when data sets are made and processes have begun."""
+    file = tmp_path / "weights.safetensors"
+    make(name).save(file)
+    if name != "clockwork":
+        assert WorldModel.load(file, backend="numba").backend == "numba"
+        return
+    for build in (
+        lambda: make(name, backend="numba"),
+        lambda: WorldModel.load(file, backend="numba"),
+    ):
+        with pytest.raises(ValueError, match=r"^backend: 'numba' cannot .* core is 'clockwork'$"):
+            build()
 
 
 def test_replaced_parameters_are_noticed():

@@ -14,11 +14,12 @@ import numpy as np
 import pytest
 from gymnasium import wrappers
 
+from iap_gym.envs._versions import outside
 from iap_gym.envs.fetch import make_fetch_pick_and_place
 from iap_gym.envs.fetch.versions import BOUNDS, check_pair
 from iap_gym.testing import ENV_CHECKS, check_env
 from iap_gym.wrappers import IAPObservation
-from tests.envs.fetch.robots import ID, make, play
+from tests.envs.fetch.robots import ID, make
 
 
 @pytest.mark.parametrize("check", ENV_CHECKS.values(), ids=ENV_CHECKS)
@@ -193,12 +194,16 @@ def test_patches_are_selected_from_pictures():
     assert env.reset(seed=0)[0].shape == (10 + 11,)
 
 
-def test_close_frees_the_pictures_and_may_come_twice():
-    env = make(observation="pixels", height=16, width=16)
-    env.reset(seed=0)
-    env.close()
-    env.close()
-    play(make(), 0, steps=1)
+def test_close_frees_the_pictures_of_one_and_may_come_twice():
+    env, other = (make(observation="pixels", height=16, width=16) for _ in range(2))
+    first = env.reset(seed=0)[0]
+    other.reset(seed=1)
+    cameras = env.unwrapped._cameras
+    assert cameras._context is not None
+    for _ in range(2):
+        env.close()
+        assert cameras._context is None
+    np.testing.assert_array_equal(other.reset(seed=0)[0], first)
 
 
 @pytest.mark.parametrize(
@@ -264,12 +269,24 @@ def test_a_mujoco_that_breaks_it_is_refused_by_name(installed, mujoco):
     assert "pip install gymnasium-robotics==1.4.2 mujoco==3.10.0" in message
 
 
-def test_versions_that_work_are_accepted(installed):
-    for mujoco in ("3.8.1", "3.10.0", "3.11.0"):
-        installed(**{"gymnasium-robotics": "1.4.2", "mujoco": mujoco})
-        check_pair()
-    installed()
+@pytest.mark.parametrize(
+    "packages",
+    [
+        *(
+            {"gymnasium-robotics": "1.4.2", "mujoco": each}
+            for each in ("3.8.1", "3.10.0", "3.11.0")
+        ),
+        {},
+    ],
+)
+def test_versions_that_work_are_accepted(installed, packages):
+    installed(**packages)
+    assert outside(BOUNDS) == {}
     check_pair()
+    if packages:
+        installed(**{**packages, "mujoco": "3.12.0"})
+        with pytest.raises(ImportError, match="mujoco 3.12.0 installed"):
+            check_pair()
 
 
 def test_the_extra_stays_within_the_bounds():

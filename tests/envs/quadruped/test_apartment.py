@@ -152,11 +152,98 @@ def test_one_room_without_furniture_is_a_rectangle():
     assert np.array_equal(here.free, here.free[::-1, ::-1])
 
 
-@pytest.mark.parametrize("size", [(6.7, 4.5), (7, 5), (4.5, 6.7), (8, 6)])
-def test_what_is_accepted_can_be_drawn(size):
-    apartment = Apartment(size=size)
-    for seed in range(60):
-        apartment.sample(np.random.default_rng(seed))
+@pytest.mark.parametrize(
+    ("seed", "size", "walls", "number", "floor", "last"),
+    [  # inner walls: along which axis, where, and where the door's middle is
+        (
+            0,
+            (9.0, 7.0),
+            [
+                (1, -1.058981, 2.475218),
+                (0, -1.193469, 3.717559),
+                (1, 1.160174, 1.926931),
+                (0, 0.814503, -3.778093),
+                (0, 1.274396, 2.168481),
+            ],
+            10,
+            "planks/5",
+            (3.781138, 2.416655, 4.45, 3.45),
+        ),
+        (
+            1,
+            (9.0, 7.0),
+            [(1, 2.072133, 1.047788), (0, -0.925185, 0.824514), (1, -0.239407, -0.189058)],
+            6,
+            "planks/3",
+            (3.6, -1.878469, 4.45, -0.301465),
+        ),
+        (
+            3,
+            (6.7, 4.5),
+            [
+                (1, -1.080204, 0.86324),
+                (0, 0.020697, 2.06115),
+                (0, -0.012576, -1.999648),
+                (1, 1.12254, -0.794432),
+                (1, 1.139746, 1.305224),
+            ],
+            1,
+            "tiles/4",
+            (2.252406, 1.88, 3.3, 2.2),
+        ),
+    ],
+)
+def test_published_numbers_are_of_these_apartments(seed, size, walls, number, floor, last):
+    layout = apartment(seed, size=size)
+    inner = [
+        (wall.along, wall.at, wall.door) for wall in layout.plan.walls if wall.door is not None
+    ]
+    np.testing.assert_allclose(inner, walls, atol=1e-6)
+    assert (len(layout.furniture), layout.floor) == (number, floor)
+    np.testing.assert_allclose(layout.furniture[-1].footprint, last, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("size", "rooms"),
+    [
+        ((6.7, 4.5), (2, 6)),
+        ((4.5, 6.7), (2, 6)),
+        ((8, 6), (2, 6)),
+        # Squares of 2.2 m, side by side, and not a millimetre more:
+        ((4.4, 4.4), 4),
+        ((4.4, 6.6), 6),
+        ((6.6, 2.2), 3),
+        ((11.0, 11.0), 25),
+        # So many that walls drawn freely leave no room for them:
+        ((9.0, 7.0), 12),
+        ((9.0, 7.0), 11),
+        ((2.0, 9.0), 4),
+    ],
+)
+def test_what_is_accepted_can_be_drawn(size, rooms):
+    settings = Apartment(size=size, rooms=rooms, furniture=0.0)
+    few, many = settings.rooms
+    plans = set()
+    for seed in range(20):
+        layout = settings.sample(np.random.default_rng(seed))
+        assert few <= len(layout.rooms) <= many
+        assert len(layout.doors) == len(layout.rooms) - 1
+        sides = [side for room in layout.rooms for side in room.size]
+        assert min(sides) > min(2.2, *size) - 1e-5
+        areas = [room.size[0] * room.size[1] for room in layout.rooms]
+        assert sum(areas) == pytest.approx(size[0] * size[1])
+        for one, other in itertools.combinations(layout.rooms, 2):
+            assert one.grown(-1e-5).distance(other.grown(-1e-5)) > 0
+        plans.add(layout.plan)
+    assert len(plans) == 20
+
+
+def test_every_room_of_what_just_fits_is_reached():
+    layout = apartment(0, size=(6.6, 4.4), rooms=6)
+    here = layout.traversable()
+    field = here.distances_to(layout.doors[0].center, 50.0)
+    for room in layout.rooms:
+        assert np.isfinite(field.values[here.free & here.inside(room.grown(-0.4))]).all()
 
 
 @pytest.mark.parametrize(
@@ -179,6 +266,8 @@ def test_what_is_accepted_can_be_drawn(size):
         ({"size": (4.0, 4.0)}, r"size: expected room for 6 squares of min_side.* got \(4.0, 4.0\)"),
         ({"size": (6.0, 6.0)}, r"size: expected room for 6 squares of min_side"),
         ({"rooms": 5, "size": (6.0, 5.0)}, r"rooms: expected at most 4, which fit, got"),
+        ({"rooms": 4, "size": (4.399, 4.4)}, r"rooms: expected at most 2, which fit, got"),
+        ({"rooms": 2, "size": (2, 9), "door_width": 1.6}, "rooms: expected at most 1, which fit"),
         ({"min_side": 4.0}, "min_side: expected a smaller number, so that 6 squares of it fit"),
         ({"textures": 1}, "textures: expected True or False"),
     ],

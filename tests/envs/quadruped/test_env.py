@@ -409,6 +409,23 @@ def test_low_level_that_does_not_fit_is_named(make, tmp_path):
         make().set_low_level(LowLevel(1))
 
 
+@pytest.mark.parametrize("physics", ["bullet", "kinematic"])
+@pytest.mark.parametrize(
+    ("gait", "message"),
+    [
+        ("gallop", "gait: expected one of 'trot', 'walk', got 'gallop'"),
+        (3, "gait: expected one of 'trot', 'walk', a dict"),
+        ({"speed": 1.0}, "gait: expected one of"),
+        ({"stance": 2.0}, "stance: expected"),
+        ({"frequency": 100}, "frequency: expected a finite number in"),
+    ],
+)
+def test_a_gait_is_checked_whatever_moves(make, physics, gait, message):
+    with pytest.raises(ValueError, match=message):
+        make(control="latent", physics=physics, gait=gait)
+    assert make(control="latent", physics=physics, gait="walk").mover.command_size == 1
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
@@ -439,6 +456,11 @@ def test_low_level_that_does_not_fit_is_named(make, tmp_path):
         ({"renderer": "opengl"}, "renderer: expected one of 'raycast', 'tiny'"),
         ({"image_key": "rgb"}, "^image_key: expected one of 'camera', 'depth'"),
         ({"depth_range": (2, 1)}, "depth_range: expected two numbers"),
+        ({"depth_range": (0, 0.01)}, "depth_range: expected .* 0.01 < high"),
+        ({"depth_range": (0, 1e-9), "image_key": "depth"}, "depth_range: expected .* 0.01 < high"),
+        ({"depth_range": (5, 5 + 1e-12)}, "depth_range: expected two numbers .* low < high"),
+        ({"depth_range": (0, 1e39)}, r"depth_range: expected .* high <= 1e\+09, got \(0, 1e\+39\)"),
+        ({"depth_range": (1e300, 2e300)}, "depth_range: expected two numbers"),
         ({"episode_steps": 0}, "episode_steps: expected"),
         ({"gait": "gallop"}, "gait"),
         ({"physics": "mujoco"}, "physics: expected one of 'bullet', 'kinematic'"),

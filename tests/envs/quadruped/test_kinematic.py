@@ -206,11 +206,37 @@ def test_it_falls_off_its_floors():
     mover = KinematicMover()
     mover.reset(place([floor], **raised))
     pose = moved(mover, 400, 0.0)
-    assert 1.5 - kinematic.FOOTING <= pose.position[0] < 1.5 - kinematic.FOOTING + 0.02
+    assert 1.5 <= pose.position[0] < 1.51
     assert (pose.position[2], mover.collides()) == (0.5, False)
     beside = Block((2.5, 0.0, 0.25), (1.2, 1.0, 0.25))
     mover.reset(place([floor, beside], **{**raised, "num_floors": 2}))
     assert moved(mover, 400, 0.0).position[0] > 2.0
+
+
+@pytest.mark.parametrize("physics", ["bullet", "kinematic"])
+@pytest.mark.parametrize(
+    ("command", "size", "end"),
+    [
+        (0.0, {"length": 1.5}, "finish"),
+        (0.0, {"length": 1.5, "start_yaw": 0.4}, "finish"),
+        (1.0, {"length": 20.0, "platform_width": 1.2}, "edge"),
+        (-1.0, {"length": 20.0, "platform_width": 1.2}, "edge"),
+    ],
+)
+def test_over_an_edge_it_ends_as_the_robot_does(physics, command, size, end):
+    """It keeps its feet until its middle is past the edge, which is where the task ends."""
+    course = {"num_walls": 0, "first_wall": 0.5, **size}
+    env = gymnasium.make(ID, control="latent", physics=physics, camera=False, course=course)
+    env.reset(seed=0)
+    over, info = False, {}
+    while not over:
+        *_, terminated, truncated, info = env.step(np.array([-1.0, command], np.float32))
+        over = terminated or truncated
+    x, y, _ = env.unwrapped.path[-1]
+    env.close()
+    assert (info["end"], info["success"]) == (end, end == "finish")
+    beyond = x - 1.5 if end == "finish" else abs(y) - 0.6
+    assert 0.0 <= beyond < 0.02
 
 
 def test_a_mesh_is_refused(tmp_path):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from iap_gym import _checks
-from iap_gym.envs.quadruped.scenes.floor_plan import FloorPlan, Wall, sample_floor_plan
+from iap_gym.envs.quadruped.scenes.floor_plan import FloorPlan, Wall, most_rooms, sample_floor_plan
 from iap_gym.envs.quadruped.scenes.furniture import Piece, furnish
 from iap_gym.envs.quadruped.scenes.rectangle import Rectangle
 from iap_gym.envs.quadruped.scenes.textures import NUM_VARIANTS, PALETTES, texture
@@ -23,7 +22,6 @@ from iap_gym.raycast import Box, Ground, Scene
 ROBOT_HEIGHT = 0.6  # m; what hangs above it is in nobody's way
 _NARROWEST_DOOR = 0.8  # m
 _BESIDE = 0.6  # m of wall beside a door, at least
-_PLAY = 0.04  # of min_side, by which an apartment is wider than its rooms at the least
 _LINTEL = 0.05  # m above a door, at least
 _FLOORS = ("planks", "tiles")
 _CEILING = (236, 234, 228)
@@ -89,8 +87,7 @@ class Apartment:
             }
             raise misfit(self, limits)
         _checks.boolean("textures", self.textures)
-        # Walls that are drawn leave rooms that just fit almost never.
-        fit = math.prod(max(1, int(length / self.min_side - _PLAY)) for length in lengths)
+        fit = most_rooms((lengths[0], lengths[1]), self.min_side, self.door_width)
         if many > fit:
             limits = {
                 "rooms": f"at most {fit}, which fit",
@@ -122,8 +119,7 @@ class Apartment:
         """Draw the rooms, then the furniture, then the looks.
 
         Raises:
-            ValueError: ``rng`` is no generator, or the number of rooms that was drawn does not fit
-                the size.
+            ValueError: ``rng`` is no generator.
         """
         _checks.instance("rng", rng, np.random.Generator, "a numpy.random.Generator")
         few, many = self.rooms  # pyright: ignore[reportGeneralTypeIssues]

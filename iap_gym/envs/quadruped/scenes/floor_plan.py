@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -10,8 +11,9 @@ import numpy as np
 
 from iap_gym.envs.quadruped.scenes.rectangle import Rectangle
 
-_ATTEMPTS = 200  # plans that are drawn before a size counts as too small for its rooms
+_ATTEMPTS = 200  # divisions that are drawn freely; of a size that just fits almost all fail
 _CORNER = 0.2  # m of wall that is left beside a door
+_ROUNDING = 1e-6  # of a room's shortest side
 
 
 class Wall(NamedTuple):
@@ -29,6 +31,9 @@ class Wall(NamedTuple):
         if self.along == 0:
             return Rectangle(start, low, stop, high)
         return Rectangle(low, start, high, stop)
+
+
+Division = tuple[list[Rectangle], list[Wall]]  # rooms, and the walls between them, without doors
 
 
 @dataclass(frozen=True)
@@ -54,7 +59,9 @@ def sample_floor_plan(
 ) -> FloorPlan:
     """Divide a rectangle into rooms by walls, each with one door (binary space partition).
 
-    Every wall parts one room in two, and its door joins them again: all rooms are connected.
+    Every wall parts one room in two, and its door joins them again: all rooms are connected. The
+    largest room is parted next, anywhere; where no such division is found, walls leave as much room
+    on each side as what is still to be parted there needs.
 
     Args:
         rng: source of randomness.
@@ -66,8 +73,15 @@ def sample_floor_plan(
     Raises:
         ValueError: so many rooms do not fit.
     """
-    for _ in range(_ATTEMPTS):
-        plan = _attempt(rng, size, num_rooms, min_side, door_width)
+    if num_rooms <= most_rooms(size, min_side, door_width):
+        whole = Rectangle(-size[0] / 2, -size[1] / 2, size[0] / 2, size[1] / 2)
+        for _ in range(_ATTEMPTS):
+            division = _drawn_freely(rng, whole, num_rooms, min_side)
+            plan = None if division is None else _plan(rng, whole, *division, door_width)
+            if plan is not None:
+                return plan
+        division = _drawn_to_fit(rng, whole, num_rooms, min_side)
+        plan = _plan(rng, whole, *division, door_width)
         if plan is not None:
             return plan
     raise ValueError(
@@ -76,48 +90,89 @@ def sample_floor_plan(
     )
 
 
-def _attempt(
-    rng: np.random.Generator,
-    size: tuple[float, float],
-    num_rooms: int,
-    min_side: float,
-    door_width: float,
-) -> FloorPlan | None:
-    half_x, half_y = size[0] / 2, size[1] / 2
-    rooms = [Rectangle(-half_x, -half_y, half_x, half_y)]
+def most_rooms(size: tuple[float, float], min_side: float, door_width: float) -> int:
+    """Return how many rooms a rectangle can be divided into; see ``sample_floor_plan``.
+
+    A rectangle whose shorter side is below ``min_side`` is divided along its longer side alone.
+    """
+    if min(size) <= door_width + 2 * _CORNER:  # no wall with a door
+        return 1
+    return _side_by_side(size[0], min_side) * _side_by_side(size[1], min_side)
+
+
+def _side_by_side(length: float, min_side: float) -> int:
+    return max(1, math.floor(length / min_side + _ROUNDING))
+
+
+def _drawn_freely(
+    rng: np.random.Generator, whole: Rectangle, num_rooms: int, min_side: float
+) -> Division | None:
+    """Divide the largest room again and again; None if it is too short before they are enough."""
+    rooms = [whole]
     inner: list[Wall] = []
     while len(rooms) < num_rooms:
         largest = max(
             range(len(rooms)), key=lambda index: rooms[index].size[0] * rooms[index].size[1]
         )
-        division = _divide(rng, rooms[largest], min_side)
-        if division is None:
+        across = _longer_side(rooms[largest])
+        low, high = rooms[largest][across] + min_side, rooms[largest][across + 2] - min_side
+        if low > high:
             return None
-        wall, parts = division
+        wall, parts = _divide(rooms[largest], float(rng.uniform(low, high)))
         rooms[largest : largest + 1] = parts
         inner.append(wall)
+    return rooms, inner
+
+
+def _drawn_to_fit(
+    rng: np.random.Generator, room: Rectangle, num_rooms: int, min_side: float
+) -> Division:
+    """Divide a room into as many as fit at most, each part into as many as fit in it."""
+    if num_rooms == 1:
+        return [room], []
+    across = _longer_side(room)
+    columns = _side_by_side(room.size[across], min_side)
+    rows = _side_by_side(room.size[1 - across], min_side)
+    before = int(rng.integers(1, columns))  # so many columns are left before the wall, at least
+    behind = columns - before
+    few, many = max(1, num_rooms - behind * rows), min(num_rooms - 1, before * rows)
+    first = int(rng.integers(few, many + 1))
+    low, high = room[across] + before * min_side, room[across + 2] - behind * min_side
+    wall, parts = _divide(room, float(rng.uniform(low, max(low, high))))
+    rooms, inner = _drawn_to_fit(rng, parts[0], first, min_side)
+    more_rooms, more_inner = _drawn_to_fit(rng, parts[1], num_rooms - first, min_side)
+    return rooms + more_rooms, [wall, *inner, *more_inner]
+
+
+def _plan(
+    rng: np.random.Generator,
+    whole: Rectangle,
+    rooms: list[Rectangle],
+    inner: list[Wall],
+    door_width: float,
+) -> FloorPlan | None:
+    """Place the doors; None if there is no room for one."""
     with_doors = [_with_door(rng, wall, inner, door_width) for wall in inner]
     walls = [wall for wall in with_doors if wall is not None]
     if len(walls) < len(inner):
         return None
     outer = (
-        Wall(0, -half_y, -half_x, half_x),
-        Wall(0, half_y, -half_x, half_x),
-        Wall(1, -half_x, -half_y, half_y),
-        Wall(1, half_x, -half_y, half_y),
+        Wall(0, whole.bottom, whole.left, whole.right),
+        Wall(0, whole.top, whole.left, whole.right),
+        Wall(1, whole.left, whole.bottom, whole.top),
+        Wall(1, whole.right, whole.bottom, whole.top),
     )
     return FloorPlan(tuple(rooms), outer + tuple(walls))
 
 
-def _divide(
-    rng: np.random.Generator, room: Rectangle, min_side: float
-) -> tuple[Wall, tuple[Rectangle, Rectangle]] | None:
-    """Divide a room across its longer side; None if it is too short."""
-    across = 0 if room.size[0] >= room.size[1] else 1
-    low, high = room[across] + min_side, room[across + 2] - min_side
-    if low > high:
-        return None
-    at = float(rng.uniform(low, high))
+def _longer_side(room: Rectangle) -> int:
+    """Return 0 for x, 1 for y."""
+    return 0 if room.size[0] >= room.size[1] else 1
+
+
+def _divide(room: Rectangle, at: float) -> tuple[Wall, tuple[Rectangle, Rectangle]]:
+    """Divide a room at a coordinate of its longer side."""
+    across = _longer_side(room)
     start, stop = room[1 - across], room[3 - across]
     if across == 0:
         parts = room._replace(right=at), room._replace(left=at)
