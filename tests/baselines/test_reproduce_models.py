@@ -8,14 +8,22 @@ from importlib import import_module
 
 import numpy as np
 import pytest
+import torch
 from scipy import stats
 
 from iap_gym.baselines.experiments.model_run import ModelRun
 from iap_gym.baselines.experiments.reproduce import model_comparison, model_runs, rrc
-from iap_gym.baselines.experiments.reproduce.model_results import Result, judge, summarise
+from iap_gym.baselines.experiments.reproduce.model_results import (
+    Result,
+    judge,
+    measure,
+    summarise,
+)
 from iap_gym.baselines.experiments.reproduce.model_target import Budget, Claim, Operand
 from iap_gym.baselines.experiments.train_model import Failure, RunsFailedError
+from iap_gym.baselines.world_model import WorldModel
 from iap_gym.baselines.world_model.scenarios import SCENARIOS
+from iap_gym.baselines.world_model.sets import open_set
 from iap_gym.cli.main import main
 
 TARGETS = [
@@ -156,6 +164,31 @@ def test_what_is_written(folder):
     content = json.loads((folder / "rrc-smoke.json").read_text())
     assert set(content["means"]) == {"gatel0rd", "gru"}
     assert content["true_simulator"]["mean"] in (0.0, 1.0)
+
+
+def test_errors_of_the_median_sequence(folder, tmp_path):
+    shutil.copytree(folder, tmp_path / "copy")
+    fetch = import_module("iap_gym.baselines.experiments.reproduce.fetch").TARGET
+    arm = rrc.TARGET.arms[0]
+    run = ModelRun.open(tmp_path / "copy" / "smoke-runs" / arm.name / "seed-0")
+    numbers = measure(fetch, arm, run, None).numbers
+    for key in ("test", "gen"):
+        sequences = open_set(run.config(), key)
+        assert len(sequences) == 32
+        with torch.no_grad():
+            predicted = WorldModel.load(run.weights_file)(
+                sequences.observations[:, :1].transpose(0, 1), sequences.actions.transpose(0, 1)
+            )[0]
+        squares = (predicted.transpose(0, 1) - sequences.observations[:, 1:]).square()
+        errors = sorted(squares.double().mean(dim=(1, 2)).tolist())
+        middle = (errors[15] + errors[16]) / 2
+        assert numbers[f"{key}_median_error"] == pytest.approx(middle, rel=1e-5)
+        assert numbers[f"{key}_worst_share"] == pytest.approx(errors[-1] / sum(errors), rel=1e-5)
+        assert numbers[f"{key}_error"] == pytest.approx(np.mean(errors), rel=1e-5)
+    rise = numbers["gen_median_error"] - numbers["test_median_error"]
+    assert numbers["median_drop"] == pytest.approx(rise)
+    run.weights_file.unlink()  # they are not computed again
+    assert measure(fetch, arm, run, None).numbers == numbers
 
 
 def test_finished_runs_are_kept_and_lost_ones_come_out_the_same(folder, monkeypatch, tmp_path):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from iap_gym import _checks
@@ -72,20 +74,47 @@ def evaluate(model: WorldModel, sequences: Sequences, start_steps: int) -> TestE
     Raises:
         ValueError: fewer start steps than f_init sees, or sequences of another kind.
     """
-    model.eval()
-    start = _checks.integer("start_steps", start_steps, 1, sequences.steps)
     squares, weighted = 0.0, np.zeros(3)
     gated = False
-    with torch.no_grad():
-        for observations, actions in sequences.parts(PART):
-            predicted, _, gates = model(observations[:start], actions)
-            squares += (predicted - observations[1:]).square().sum(dtype=torch.float64).item()
-            if gates is not None:
-                gated = True
-                weighted += actions.shape[1] * np.array(gate_metrics(gates))
+    for part, gates in _squares(model, sequences, start_steps):
+        squares += part.sum(dtype=torch.float64).item()
+        if gates is not None:
+            gated = True
+            weighted += part.shape[1] * np.array(gate_metrics(gates))
     count = sequences.observations[:, 1:].numel()
     found = GateMetrics(*(weighted / len(sequences)).tolist()) if gated else None
     return TestError(squares / count, found)
+
+
+def sequence_errors(
+    model: WorldModel, sequences: Sequences, start_steps: int
+) -> NDArray[np.float64]:
+    """As ``evaluate``, the error of each sequence by itself, (N,): their mean is its error.
+
+    Few sequences may have most of the mean, those that go either way; the median shows the others.
+
+    Args:
+        model: put into evaluation mode.
+        sequences: of its observations and actions.
+        start_steps: first steps that take real observations; all others take predictions.
+
+    Raises:
+        ValueError: fewer start steps than f_init sees, or sequences of another kind.
+    """
+    parts = _squares(model, sequences, start_steps)
+    return np.concatenate([part.double().mean(dim=(0, 2)).numpy() for part, _ in parts])
+
+
+def _squares(
+    model: WorldModel, sequences: Sequences, start_steps: int
+) -> Iterator[tuple[Tensor, Tensor | None]]:
+    """Return squared errors (T, B, O) and gates of sequences, part by part."""
+    model.eval()
+    start = _checks.integer("start_steps", start_steps, 1, sequences.steps)
+    for observations, actions in sequences.parts(PART):
+        with torch.no_grad():
+            predicted, _, gates = model(observations[:start], actions)
+        yield (predicted - observations[1:]).square(), gates
 
 
 def reappearance_error(model: WorldModel, sequences: Sequences) -> float:

@@ -11,6 +11,7 @@ from iap_gym.baselines.world_model.metrics import (
     evaluate,
     gate_metrics,
     reappearance_error,
+    sequence_errors,
 )
 from iap_gym.baselines.world_model.scenarios import SCENARIOS
 
@@ -40,6 +41,10 @@ def test_evaluate(sets, core, monkeypatch):
         told = model.eval()(observations[:2], sequences.actions.transpose(0, 1))
     error = (told.observations - observations[1:]).square().mean().item()
     assert found.error == pytest.approx(error, rel=1e-5)
+    each = (told.observations - observations[1:]).square().mean(dim=(0, 2)).numpy()
+    errors = sequence_errors(model, sequences, 2)
+    assert errors == pytest.approx(each, rel=1e-5)
+    assert errors.mean() == pytest.approx(found.error, rel=1e-12)
     if core == "gru":
         assert found.gates is None
     else:

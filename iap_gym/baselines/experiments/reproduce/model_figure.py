@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.ticker import LogFormatterSciNotation, LogLocator, NullFormatter
 
 from iap_gym.baselines.experiments.comparison import is_error
 from iap_gym.baselines.experiments.model_curves import SETS
@@ -59,8 +60,10 @@ def draw(
         axes.set_axis_off()
     seeds = max(sum(result.arm == arm for result in results) for arm in shown)
     figure.suptitle(
-        f"{target.title}, budget {budget}: up to {seeds} seeds an arm. Lines and diamonds: mean "
-        f"over seeds, of errors the geometric one; bars: 95 % interval, from {FEWEST} seeds on"
+        f"{target.title}, budget {budget}: up to {seeds} seeds an arm.\n"
+        "Lines and diamonds: mean over seeds, of errors the geometric one; "
+        f"bars: 95 % interval, from {FEWEST} seeds on",
+        fontsize="medium",
     )
     return save_figure(figure, path)
 
@@ -101,6 +104,12 @@ def _draw_measure(
     axes.set_ylim(len(found) - 0.5, -0.5)
     if is_error(measured.name):
         axes.set_xscale("log")
+        axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        everywhere = (np.inf, np.inf)  # a label at every tick, however many decades there are
+        axes.xaxis.set_major_formatter(LogFormatterSciNotation(minor_thresholds=everywhere))
+        axes.xaxis.set_minor_formatter(NullFormatter())
+    else:
+        axes.ticklabel_format(axis="x", scilimits=(-3, 4))
     if measured.name == "success" and bound is not None:
         axes.axvline(bound.success.mean, color="black", ls="--", lw=1, label="true simulator")
         axes.legend(frameon=False, fontsize="x-small")

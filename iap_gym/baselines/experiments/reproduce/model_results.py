@@ -24,9 +24,11 @@ from iap_gym.baselines.experiments.statistics import (
 )
 from iap_gym.baselines.world_model import WorldModel
 from iap_gym.baselines.world_model.event_gates import EventGates, event_gates
+from iap_gym.baselines.world_model.metrics import sequence_errors
 from iap_gym.baselines.world_model.sets import open_set
 
 Numbers = dict[str, float]
+WORST = 0.02  # of the sequences, of which the share in a mean error is told
 CONTROL = ("control_gates", "before_gates", "after_gates", "other_gates")
 
 
@@ -59,6 +61,8 @@ def measure(target: Target, arm: Arm, run: ModelRun, job: PlanJob | None) -> Res
     numbers = {name: value for name, value in last.items() if np.isfinite(value)}
     if "gen_error" in numbers:
         numbers["drop"] = numbers["gen_error"] - numbers["test_error"]
+    if any("_median_" in each.name for each in target.measures):
+        numbers |= _by_sequence(run)
     planned = None if job is None else job.found()
     if planned is not None:
         numbers["success"] = planned.success.mean
@@ -67,6 +71,26 @@ def measure(target: Target, arm: Arm, run: ModelRun, job: PlanJob | None) -> Res
         numbers |= dict(zip(CONTROL, (found.at, *found), strict=True))
     numbers["minutes"] = float(np.nansum(run.metrics()["seconds"])) / 60
     return Result(arm, run.config().seed, run, numbers)
+
+
+def _by_sequence(run: ModelRun) -> Numbers:
+    """Return how the errors of the sets are spread over their sequences."""
+    file = run.path / "sequence_errors.json"
+    if file.is_file():
+        return json.loads(file.read_text("utf-8"))
+    config, model = run.config(), WorldModel.load(run.weights_file)
+    assert config.start_steps is not None
+    found: Numbers = {}
+    with one_torch_thread():
+        for key in [key for key in ("test", "gen") if key in config.test_sets]:
+            errors = np.sort(sequence_errors(model, open_set(config, key), config.start_steps))
+            worst = errors[-max(1, round(WORST * len(errors))) :]
+            found[f"{key}_median_error"] = float(np.median(errors))
+            found[f"{key}_worst_share"] = float(worst.sum() / errors.sum())
+    if "gen_median_error" in found:
+        found["median_drop"] = found["gen_median_error"] - found["test_median_error"]
+    write_text(file, json.dumps(found) + "\n")
+    return found
 
 
 def _control(run: ModelRun, event: str) -> EventGates:
