@@ -35,6 +35,8 @@ def layout_of(image: spaces.Box) -> Layout:
 
     Of a square image the side that differs is that of the channels, however many they are, as of
     stacked frames. Of another one they come first where the first axis is shorter than the last.
+    Stable-Baselines3 itself moves the last axis of uint8 images first unless the first is the
+    shortest: of more channels than a side has pixels it sees what it gets with them last alone.
 
     Args:
         image: (h, w, c) or (c, h, w).

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import torch
 from gymnasium import spaces
 from stable_baselines3.common.preprocessing import get_flattened_obs_dim
@@ -50,6 +53,7 @@ class SmallImageExtractor(BaseFeaturesExtractor):
         # A module's name holds no dot and is not empty, a key may: they are numbered.
         self._image_keys = tuple(images)
         self.networks = nn.ModuleList(_network(image, image_features) for image in images.values())
+        self.register_load_state_dict_pre_hook(_refuse_another_layout)
 
     def forward(self, observations: Tensor | dict[str, Tensor]) -> Tensor:
         """Map a batch (B, *space.shape), or a dict of batches, to (B, features_dim)."""
@@ -71,6 +75,17 @@ def has_small_images(observation_space: spaces.Space) -> bool:
     images = images_of(parts_of(observation_space)).values()
     sides = [min(layout_of(image)[:2]) for image in images]
     return bool(sides) and SMALLEST_SIDE <= min(sides) < NATURE_CNN_SIDE
+
+
+def _refuse_another_layout(
+    module: nn.Module, arrays: Mapping[str, Any], prefix: str, *rest: Any
+) -> None:
+    """Refuse weights of other layers, which Stable-Baselines3 would leave out with a warning."""
+    came = {name.removeprefix(prefix) for name in arrays if name.startswith(prefix)}
+    if came and came != module.state_dict().keys():
+        wanted = "weights for images with their channels where these have them"
+        errors: list[str] = rest[-1]
+        errors.append(f"SmallImageExtractor: expected {wanted}, got those of another order")
 
 
 class _ChannelsFirst(nn.Module):

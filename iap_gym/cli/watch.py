@@ -49,12 +49,10 @@ def run(arguments: argparse.Namespace) -> int:
 
     folder = Run.open(arguments.run)
     if arguments.planner is None:
-        of_planner = tuple(evaluate_planner.SETTINGS)
-        if is_model_run(folder.path):
-            of_planner = ("episodes", "seed", *of_planner)
-        for name in of_planner:
+        model = is_model_run(folder.path)
+        for name in (*evaluate_planner.SETTINGS, *(("episodes", "seed") if model else ())):
             if getattr(arguments, name) is not None:
-                raise ValueError(f"--{name}: expected --planner icem with it, for a world model")
+                raise ValueError(f"--{name}: expected --planner icem with it, and a world model")
     episodes = EPISODES if arguments.episodes is None else arguments.episodes
     seed = SEED if arguments.seed is None else arguments.seed
     if is_model_run(folder.path):

@@ -13,9 +13,11 @@ from gymnasium.vector.utils import batch_space, iterate
 
 from iap_gym import _checks
 
-SMALLEST_SIDE = 8  # pixels; fewer floats in two axes are a table of numbers
 FEW_CHANNELS = 4  # RGB and depth
-LEAST_SIDE_OF_FRAMES = 32  # pixels; a stack of smaller frames may be a grid of many channels
+# Pixels; fewer floats in two axes may be a table of numbers, and smaller frames of more than
+# ``FEW_CHANNELS`` a grid of so many rows.
+LEAST_SIDE = 32
+ROUNDING = 1e-6  # that floats may lie outside [0, 1], as resizing leaves them; as the selector's
 
 
 def find_image(space: spaces.Space, image_key: str | None) -> tuple[str | None, spaces.Box]:
@@ -52,41 +54,43 @@ def is_image(space: spaces.Space) -> bool:
     """Whether a space is taken for an image when the user names none.
 
     That is any Box of three axes (H, W, C), and of two (H, W) one of bytes, or of floats in [0, 1]
-    whose sides are at least ``SMALLEST_SIDE``.
+    whose sides are at least ``LEAST_SIDE``. Smaller ones are images where they are named.
     """
     if not isinstance(space, spaces.Box):
         return False
     if len(space.shape) == 2 and space.dtype != np.uint8:
-        return _is_unit(space) and min(space.shape) >= SMALLEST_SIDE
+        return is_unit(space) and min(space.shape) >= LEAST_SIDE
     return len(space.shape) in (2, 3)
 
 
 def _check_image(name: str, space: spaces.Space) -> spaces.Box:
     if not isinstance(space, spaces.Box) or len(space.shape) not in (2, 3):
         raise _checks.refuse(name, "an image, a Box of shape (H, W, C) or (H, W)", space)
+    if space.dtype != np.uint8 and not is_unit(space):
+        raise _checks.refuse(name, "an image of uint8, or of floats bounded by [0, 1]", space)
     if _channels_are_first((*space.shape, 1)[:3]):
         wanted = "an image with its channels last, (H, W, C)"
         hint = "which looks like (C, H, W); np.moveaxis(image, 0, -1) puts them last"
         raise _checks.refuse(name, wanted, f"{space.shape}, {hint}")
-    if space.dtype != np.uint8 and not _is_unit(space):
-        raise _checks.refuse(name, "an image of uint8, or of floats bounded by [0, 1]", space)
     return space
 
 
 def _channels_are_first(shape: tuple[int, ...]) -> bool:
-    """Whether a shape is plainly (C, H, W): read as (H, W, C) it has hardly rows for its channels.
+    """Whether a shape is plainly (C, H, W).
 
-    Grids of a few rows and many channels, one for each kind of object, are left alone.
+    It is where its last two axes are a square and its first is another number, as
+    ``iap_gym.baselines.image_spaces`` has it too; else where it has hardly rows for its channels if
+    it is read as (H, W, C). Grids of a few rows and many channels are left alone.
     """
     first, second, last = shape
-    if last < LEAST_SIDE_OF_FRAMES:
-        return first <= FEW_CHANNELS < last
-    # Frames are often squares, and an image of as many channels as columns hardly ever.
-    least = 2 if second == last else 4
-    return first <= FEW_CHANNELS or least * first <= min(second, last)
+    if last <= FEW_CHANNELS:
+        return False
+    if second == last:
+        return first != last
+    return first <= FEW_CHANNELS or (last >= LEAST_SIDE and 4 * first <= min(second, last))
 
 
-def _is_unit(space: spaces.Box) -> bool:
+def is_unit(space: spaces.Box) -> bool:
     """Whether a Box is of floats bounded by [0, 1]."""
     bounded = bool((space.low >= 0).all() and (space.high <= 1).all())
     return bool(np.issubdtype(space.dtype, np.floating)) and bounded
@@ -161,7 +165,7 @@ def checked_images(name: str, values: Any, space: spaces.Box, batch: int) -> np.
         raise _checks.refuse(name, f"{space.dtype} as its space says", images.dtype)
     if wanted is np.floating:
         low, high = images.min(), images.max()
-        if not (low >= 0 and high <= 1):  # written so that NaN fails too
+        if not (low >= -ROUNDING and high <= 1 + ROUNDING):  # written so that NaN fails too
             came = f"values from {low} to {high}"
             raise _checks.refuse(name, "finite floats in [0, 1]", came)
     return images

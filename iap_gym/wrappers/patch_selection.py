@@ -28,7 +28,7 @@ class IAPObservation(gymnasium.ObservationWrapper, RecordConstructorArgs):
             its weights may be set from outside; or a dict of its arguments without
             ``image_shape``, with which ``env.spec`` can be written as JSON.
         image_key: the image's key in a Dict; None finds the only key of three axes, or of two
-            and uint8, or of two of at least 8 floats in [0, 1].
+            and uint8, or of two of at least 32 floats in [0, 1].
         features: per selected patch, "centers": its row and column as fractions of the image, 2l
             numbers; "patches": its pixels in [0, 1], lD numbers; "both": all centres, then all
             pixels.

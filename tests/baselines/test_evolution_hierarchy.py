@@ -164,6 +164,17 @@ def test_another_low_level_of_the_environment_is_not_overwritten(env_id, tmp_pat
         env.close()
 
 
+@pytest.mark.parametrize("trains", ["low", "both"])
+def test_a_low_level_that_is_trained_takes_the_place_of_the_environments(trains):
+    policy = build(trains=trains)
+    env = gymnasium.make(ID, **LATENT, low_level=LowLevel.steering(2, 0.1), camera=False)
+    policy.set_vector(np.full(policy.num_parameters, 0.125))
+    policy.prepare(env)
+    placed = env.unwrapped.mover.controller.low_level.get_vector()
+    np.testing.assert_array_equal(placed, np.full(len(placed), 0.125))
+    env.close()
+
+
 @pytest.mark.parametrize("env_id", [ID, NAVIGATION])
 def test_an_equal_low_level_of_the_environment_or_its_default_is_served(env_id):
     policy = build(trains="high")

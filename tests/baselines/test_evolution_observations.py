@@ -9,11 +9,11 @@ from iap_gym.baselines import EvolutionStrategies
 from iap_gym.baselines.evolution.policies import make_policy
 
 ACTION = spaces.Discrete(2)
-RGB = spaces.Box(0, 255, (16, 24, 3), np.uint8)
-GRAY = spaces.Box(0, 255, (16, 24), np.uint8)
-DEPTH = spaces.Box(0.0, 1.0, (16, 24), np.float32)
-UNIT = spaces.Box(0.0, 1.0, (16, 24, 1), np.float32)
-STACK = spaces.Box(0, 255, (4, 16, 24, 3), np.uint8)
+RGB = spaces.Box(0, 255, (32, 40, 3), np.uint8)
+GRAY = spaces.Box(0, 255, (32, 40), np.uint8)
+DEPTH = spaces.Box(0.0, 1.0, (32, 40), np.float32)
+UNIT = spaces.Box(0.0, 1.0, (32, 40, 1), np.float32)
+STACK = spaces.Box(0, 255, (4, 32, 40, 3), np.uint8)
 VECTOR = spaces.Box(-1, 1, (2,), np.float32)
 SMALL = {
     "LinearPolicy": {"velocity": None, "selector": {"patch_size": 4, "num_selected": 3}},
@@ -41,7 +41,7 @@ def sample(space, size=2):
 def test_every_kind_of_image_is_read_as_one(policy, image):
     alone = build(policy, image)
     assert alone._features.size == 6  # three places, or six features; no pixels
-    assert alone.images(sample(image)).shape == (2, 16, 24, (*image.shape, 1)[2])
+    assert alone.images(sample(image)).shape == (2, 32, 40, (*image.shape, 1)[2])
     assert alone.act(sample(image))[0].shape == (2,)
     beside = build(policy, spaces.Dict({"a": VECTOR, "eye": image}))
     assert beside._features.size == 6 + 2
@@ -66,7 +66,7 @@ def test_an_image_that_only_its_key_names_is_not_beside_itself():
 @pytest.mark.parametrize(
     "table",
     [
-        spaces.Box(0.0, 1.0, (7, 9), np.float32),
+        spaces.Box(0.0, 1.0, (10, 10), np.float32),
         spaces.Box(-1.0, 1.0, (9, 9), np.float32),
         spaces.Box(0, 1, (9, 9), np.int8),
     ],
@@ -76,6 +76,23 @@ def test_a_table_of_numbers_is_no_image(table):
     policy = make_policy("LinearPolicy", table, ACTION)
     assert policy._features.size == np.prod(table.shape)
     assert policy.selector is None
+
+
+@POLICIES
+def test_a_small_table_is_an_image_where_the_user_says_so(policy):
+    table = spaces.Box(0.0, 1.0, (10, 12), np.float32)
+    assert build(policy, table)._features.size == 6
+    both = spaces.Dict({"t": table, "v": VECTOR})
+    assert build(policy, both, image_key="t")._features.size == 6 + 2
+    beside = spaces.Dict({"eye": RGB, "t": table})
+    assert build(policy, beside)._features.size == 6 + 120
+
+
+def test_plain_numbers_may_have_four_axes():
+    numbers = spaces.Box(-1.0, 1.0, (2, 2, 2, 2))
+    assert make_policy("LinearPolicy", numbers, ACTION)._features.size == 16
+    both = spaces.Dict({"eye": RGB, "n": numbers})
+    assert build("LinearPolicy", both)._features.size == 6 + 16
 
 
 NESTED = spaces.Dict({"b": VECTOR, "c": RGB})

@@ -1,9 +1,14 @@
 """A search starts from numbers that mean the same: a checkpoint names what they mean."""
 
+import dataclasses
+
+import gymnasium
 import numpy as np
 import pytest
+from gymnasium.spaces import Box, Dict
 
 from iap_gym.baselines import EvolutionStrategies
+from iap_gym.baselines.evolution import checkpoint
 from tests.baselines.pixel_envs import FollowBlob
 
 SELECTOR = {"patch_size": 4, "num_selected": 2}
@@ -102,3 +107,52 @@ def test_arguments_without_effect_are_not_compared(tmp_path):
         cart(path, **kwargs)
     with pytest.raises(ValueError, match="policy_kwargs: expected.*'vector_scale'"):
         cart(path, vector_scale=2.0)
+
+
+def test_only_what_is_looked_at_is_compared(tmp_path):
+    """A search that named the image, or had no other, goes on where there are others."""
+    eye, other = Box(0, 255, (16, 16, 3), np.uint8), Box(0, 255, (12, 12, 3), np.uint8)
+
+    class Eyes(gymnasium.Env):
+        action_space = Box(-1.0, 1.0, (2,))
+
+        def __init__(self, **images):
+            self.observation_space = Dict(images)
+
+        def reset(self, *, seed=None, options=None):
+            super().reset(seed=seed)
+            return self.observation_space.sample(), {}
+
+    def search(images, start_from=None, **kwargs):
+        return EvolutionStrategies(
+            "LinearPolicy",
+            Eyes,
+            env_kwargs=images,
+            policy_kwargs={"selector": SELECTOR, **kwargs},
+            seed=0,
+            start_from=start_from,
+        )
+
+    alone = search({"camera": eye})
+    path = alone.save(tmp_path / "alone")
+    for images, key in (({"camera": eye, "other": other}, "camera"), ({"eye": eye}, None)):
+        found = search(images, path, image_key=key)
+        np.testing.assert_array_equal(found.get_vector(), alone.get_vector())
+        again = search({"camera": eye}, found.save(tmp_path / "named"))
+        np.testing.assert_array_equal(again.get_vector(), alone.get_vector())
+
+
+def test_the_best_generation_of_a_run_is_there_without_its_checkpoint(run):
+    vector = build().get_vector()
+    (run / "checkpoint.zip").write_bytes(b"half")
+    np.testing.assert_array_equal(build(start_from=run).get_vector(), vector)
+    (run / "checkpoint.zip").unlink()
+    np.testing.assert_array_equal(build(start_from=run).get_vector(), vector)
+
+
+def test_checkpoints_of_earlier_versions_name_no_settings(tmp_path):
+    path = build().save(tmp_path / "old")
+    stored = checkpoint.read(path)
+    assert stored.policy_settings["places"] == "unit"
+    checkpoint.write(path, dataclasses.replace(stored, policy_settings=None))
+    build(start_from=path, places="signed")

@@ -54,3 +54,15 @@ def test_parts_are_the_entries_of_a_dict_or_the_space_itself():
     assert images_of(parts_of(both)) == {"view": view}
     assert images_of(parts_of(view)) == {"": view}
     assert images_of(parts_of(vector)) == {}
+
+
+def test_weights_of_another_order_of_the_axes_are_refused_even_if_not_strict():
+    """Stable-Baselines3 loads what has missing names loosely, and would leave them random."""
+    shape = (20, 20, 24)
+    first, last = (SmallImageExtractor(image(shape, order)) for order in (True, False))
+    whole = nn.Sequential(last)
+    for model, arrays in ((last, first.state_dict()), (whole, nn.Sequential(first).state_dict())):
+        with pytest.raises(RuntimeError, match="SmallImageExtractor: expected weights for images"):
+            model.load_state_dict(arrays, strict=False)
+    last.load_state_dict(SmallImageExtractor(image(shape, False)).state_dict())
+    whole.load_state_dict({}, strict=False)  # there is nothing of it in there

@@ -322,6 +322,7 @@ class EvolutionStrategies:
                     "history": self.history,
                 },
                 tensors=checkpoint.pack_tensors(optimizer, self.policy.state_dict()),
+                policy_settings=self.policy.settings,
             ),
         )
 

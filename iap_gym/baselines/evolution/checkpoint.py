@@ -2,7 +2,8 @@
 
 ======================  ==========================================================================
 ``meta.json``           format and version of the file
-``config.json``         ``{"config": EvolutionConfig, "env": EnvSource or null}``
+``config.json``         ``{"config": EvolutionConfig, "env": EnvSource or null,
+                        "policy_settings": what the policy's numbers mean}``
 ``state.json``          counters, history, state of the random generator
 ``tensors.safetensors`` ``center``, ``first_moment``, ``second_moment`` (float64 (n,)), and
                         ``policy.*``, the policy's ``state_dict``
@@ -35,12 +36,13 @@ POLICY = "policy."
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What a file holds."""
+    """What a file holds; files of earlier versions have no ``policy_settings``."""
 
     config: dict[str, Any]
     env: dict[str, Any] | None
     state: dict[str, Any]
     tensors: dict[str, NDArray[Any]]
+    policy_settings: dict[str, Any] | None = None
 
 
 def with_zip(path: str | os.PathLike[str]) -> Path:
@@ -60,9 +62,14 @@ def write(path: str | os.PathLike[str], checkpoint: Checkpoint) -> Path:
         The path of the file.
     """
     path = with_zip(path)
+    settings = {
+        "config": checkpoint.config,
+        "env": checkpoint.env,
+        "policy_settings": checkpoint.policy_settings,
+    }
     entries = {
         "meta.json": _json(META),
-        "config.json": _json({"config": checkpoint.config, "env": checkpoint.env}),
+        "config.json": _json(settings),
         "state.json": _json(checkpoint.state),
         "tensors.safetensors": save_tensors(checkpoint.tensors),
     }
@@ -95,6 +102,7 @@ def read(path: str | os.PathLike[str]) -> Checkpoint:
                     settings["env"],
                     json.loads(archive.read("state.json")),
                     load_tensors(archive.read("tensors.safetensors")),
+                    settings.get("policy_settings"),
                 )
     except Exception as error:  # zipfile, json and safetensors have many for damaged bytes
         raise ValueError(f"{path}: expected {wanted}, got damaged contents: {error}") from error

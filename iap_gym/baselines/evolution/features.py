@@ -22,6 +22,7 @@ from iap_gym.wrappers._spaces import (
     flat_box,
     flatten_batch,
     is_image,
+    is_unit,
 )
 
 if TYPE_CHECKING:
@@ -93,8 +94,8 @@ class VectorFeatures(Features):
 
     Raises:
         ValueError: a space that Gymnasium does not flatten to a Box, one with spaces inside (a
-            Tuple, or a Dict in a Dict), a Box of more than three axes, or another number of
-            factors.
+            Tuple, or a Dict in a Dict), frames in a Box of more than three axes, or another number
+            of factors.
     """
 
     def __init__(
@@ -110,9 +111,9 @@ class VectorFeatures(Features):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The factors."""
+        """The factors, and which entries of a Dict they are of."""
         scale = np.ones(self.size, np.float32) if self._scale is None else self._scale
-        return {"vector_scale": scale.tolist()}
+        return {"vector_scale": scale.tolist(), "observations": list(self._parts)}
 
     def read(self, observations: Any, state: State) -> tuple[Array, State]:
         """Return the numbers, (B, M) float32."""
@@ -162,9 +163,8 @@ class ImageReader:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The image's key, and the factors on what is beside it."""
-        beside = {} if self._vectors is None else self._vectors.settings
-        return {"image_key": self._key, **beside}
+        """What there is beside the image."""
+        return self._vectors.settings if self._vectors is not None and self.num_beside else {}
 
     def images(self, observations: Any) -> NDArray[Any]:
         """Return the images of a batch, contiguous (B, H, W, C), uint8 or float in [0, 1].
@@ -196,12 +196,18 @@ def _check_part(name: str, space: spaces.Space[Any]) -> None:
     if isinstance(space, spaces.Tuple | spaces.Dict | spaces.OneOf):
         wanted = "no spaces inside (gymnasium.wrappers.FlattenObservation makes one Box of them)"
         raise _checks.refuse(name, wanted, space)
-    if isinstance(space, spaces.Box) and len(space.shape) > 3:
+    pixels = isinstance(space, spaces.Box) and (space.dtype == np.uint8 or is_unit(space))
+    if pixels and len(space.shape or ()) > 3:
         wanted = "at most three axes: one image (H, W, C), the frames of a stack in its channels"
         raise _checks.refuse(name, wanted, space)
 
 
-def has_image(space: spaces.Space[Any]) -> bool:
-    """Say whether a space is an image, or a Dict with one."""
-    parts = space.spaces.values() if isinstance(space, spaces.Dict) else [space]
-    return any(is_image(part) for part in parts)
+def has_image(space: spaces.Space[Any], *, named: bool = False) -> bool:
+    """Say whether a space is an image, or a Dict with one.
+
+    ``named``: the user says that there is one, as which a table of numbers in [0, 1] will do.
+    """
+    if isinstance(space, spaces.Dict):
+        return named or any(is_image(part) for part in space.spaces.values())
+    table = isinstance(space, spaces.Box) and len(space.shape) == 2 and is_unit(space)
+    return is_image(space) or (named and table)

@@ -46,7 +46,7 @@ class HierarchicalPolicy(EvolutionPolicy):
     ``iap_gym.envs.quadruped.low_level.LowLevel``, linear; the environment runs it at every control
     step of the duration, and ``prepare`` puts it there. ``run_episode`` does so before each reset;
     who steps the environment without it calls ``prepare`` first. An environment that was made with
-    another ``low_level`` is refused.
+    another ``low_level`` is refused, unless the low level is trained.
 
     The vector holds what is trained: the numbers of the high level, then those of the low level;
     ``state_dict`` holds both, as ``high.*``, ``low.weight`` (16, L + 18) and ``low.bias`` (16,).
@@ -123,7 +123,8 @@ class HierarchicalPolicy(EvolutionPolicy):
         """Give an environment, or what it wraps, a copy of the low level.
 
         Raises:
-            ValueError: it takes none, or was made with another one (its ``low_level``).
+            ValueError: it takes none, or was made with another one (its ``low_level``) while the
+                policy's is not trained.
         """
         inner: Any = env.unwrapped
         if not hasattr(inner, "set_low_level"):
@@ -131,7 +132,7 @@ class HierarchicalPolicy(EvolutionPolicy):
             raise _checks.refuse("env", wanted, inner)
         low = type(self.low).from_vector(self.low.latent_size, self.low.get_vector())
         given: LowLevel | None = getattr(inner, "given_low_level", None)
-        if given is not None and not _equal(given, low):
+        if given is not None and "low" not in self._trains and not _equal(given, low):
             wanted = (
                 "an environment made without low_level, as HierarchicalPolicy puts its own there, "
                 "or with an equal one"

@@ -84,8 +84,6 @@ class NetworkPolicy(EvolutionPolicy):
     def settings(self) -> dict[str, Any]:
         """What the numbers mean (see ``EvolutionPolicy``)."""
         settings = dict(self._features.settings)
-        if isinstance(self.observation_space, spaces.Dict):
-            settings["observations"] = list(self.observation_space.spaces)
         if isinstance(self.action_space, spaces.Box):
             settings["squash"] = self._squash
         return settings

@@ -27,7 +27,8 @@ class AttentionPolicy(NetworkPolicy):
     through a ``PatchSelector``: the controller gets the places of the selected patches, their
     change since the last frame, and the other entries of the Dict (see ``ImageFeatures``). A Box
     without image, or a Dict of such, goes to the controller as it is; ``velocity`` and
-    ``velocity_gain`` are then without effect. Floats (H, W) in [0, 1] are an image from 8x8 on;
+    ``velocity_gain`` are then without effect. Floats (H, W) in [0, 1] are an image from 32x32
+    on, smaller ones where ``selector`` or ``image_key`` says so;
     ``gymnasium.wrappers.FlattenObservation`` makes plain numbers of one.
 
     Args:
@@ -72,7 +73,7 @@ class AttentionPolicy(NetworkPolicy):
         _checks.real("velocity_gain", velocity_gain)
         _checks.one_of("places", places, PLACES)
         features: Features
-        if has_image(observation_space):
+        if has_image(observation_space, named=image_key is not None or selector is not None):
             arguments = {"seed": selector_seed, **DEFAULT_SELECTOR, **(selector or {})}
             features = ImageFeatures(
                 observation_space,

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-from gymnasium import spaces
 from numpy.typing import ArrayLike, NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load_file
 
 from iap_gym import _checks
 from iap_gym.baselines.evolution import checkpoint
+from iap_gym.baselines.evolution.checkpoint import Checkpoint
 from iap_gym.baselines.evolution.hierarchy import HierarchicalPolicy
-from iap_gym.baselines.evolution.policies import make_policy
 from iap_gym.baselines.evolution.policy import EvolutionPolicy
 
 Source = str | os.PathLike[str]
@@ -25,8 +25,6 @@ CHECKPOINT = "checkpoint.zip"
 # What is looked for in a run's folder, first to last: the best generation where there were
 # evaluations during training, else the newest.
 RUN_FILES = ("best.safetensors", CHECKPOINT, "weights.safetensors")
-# What a low level may have been trained as by itself.
-WALKER, WALKER_KWARGS = "LinearPolicy", {"squash": "clip"}
 
 
 def read_weights(source: Source) -> dict[str, NDArray[Any]]:
@@ -39,10 +37,16 @@ def read_weights(source: Source) -> dict[str, NDArray[Any]]:
         FileNotFoundError: there is no such file or folder, or nothing trained in it.
         ValueError: the file is damaged, or not one of ours.
     """
+    return _read(source)[0]
+
+
+def _read(source: Source) -> tuple[dict[str, NDArray[Any]], Checkpoint | None]:
+    """Read arrays, and the checkpoint that says what they mean, if there is one."""
     path = Path(source)
     if not path.exists():
         raise FileNotFoundError(f"start_from: there is no run or file {path}")
-    if path.is_dir():
+    folder = path if path.is_dir() else None
+    if folder is not None:
         found = [path / name for name in RUN_FILES if (path / name).is_file()]
         if not found:
             raise FileNotFoundError(f"{path} has none of {', '.join(RUN_FILES)}; train it first")
@@ -51,11 +55,20 @@ def read_weights(source: Source) -> dict[str, NDArray[Any]]:
         wanted = "a run's folder, a checkpoint (.zip) or weights (.safetensors)"
         raise _checks.refuse("start_from", wanted, os.fspath(path))
     if path.suffix == ".zip":
-        return checkpoint.policy_tensors(checkpoint.read(path).tensors)
+        stored = checkpoint.read(path)
+        return checkpoint.policy_tensors(stored.tensors), stored
     try:
-        return load_file(path)
+        return load_file(path), None if folder is None else _checkpoint_of_run(folder)
     except SafetensorError as error:
         raise ValueError(f"{path}: expected weights (safetensors), got another: {error}") from error
+
+
+def _checkpoint_of_run(folder: Path) -> Checkpoint | None:
+    """Return the checkpoint beside the weights of a run; None if there is none that is whole."""
+    try:
+        return checkpoint.read(folder / CHECKPOINT)
+    except (FileNotFoundError, ValueError):
+        return None
 
 
 def start(policy: EvolutionPolicy, start_from: Start) -> None:
@@ -86,51 +99,37 @@ def start(policy: EvolutionPolicy, start_from: Start) -> None:
 
 
 def _start_part(policy: EvolutionPolicy, source: Source, part: str | None) -> None:
-    arrays, config = read_weights(source), _read_config(source)
+    arrays, stored = _read(source)
     try:
         policy.start_from(arrays, part)
-        if config is not None:
-            _same_settings(policy, part, config)
+        if stored is not None and stored.policy_settings is not None:
+            _same_settings(policy, part, stored.config["policy"], stored.policy_settings)
     except ValueError as error:
         raise ValueError(f"start_from: {source} does not fit the policy: {error}") from error
 
 
-def _read_config(source: Source) -> Mapping[str, Any] | None:
-    """Return the ``EvolutionConfig`` of a checkpoint or a run as JSON; None for weights alone."""
-    path = Path(source)
-    if path.is_dir():
-        path = path / CHECKPOINT
-    return checkpoint.read(path).config if path.suffix == ".zip" and path.is_file() else None
-
-
-def _same_settings(policy: EvolutionPolicy, part: str | None, config: Mapping[str, Any]) -> None:
+def _same_settings(
+    policy: EvolutionPolicy, part: str | None, name: str, trained: Mapping[str, Any]
+) -> None:
     """Check that numbers of the same shapes mean the same.
+
+    Args:
+        policy: has taken them.
+        part: of it.
+        name: of the policy that they were trained as.
+        trained: its settings.
 
     Raises:
         ValueError: they do not; it names the arguments that differ.
     """
-    name, kwargs = config["policy"], config["policy_kwargs"]
-    hierarchical = name == HierarchicalPolicy.__name__
+    own = json.loads(json.dumps(policy.settings))  # as they come back from a file
     if part == "low":
-        if hierarchical:  # nothing but the shapes of a low level can differ
+        if name == HierarchicalPolicy.__name__:  # nothing but the shapes of a low level can differ
             return
-        own, other = _walker(policy, WALKER_KWARGS), _walker(policy, kwargs)
-    else:
-        own = cast("HierarchicalPolicy", policy).high if part == "high" else policy
-        like = policy if hierarchical else own
-        other = make_policy(name, like.observation_space, like.action_space, kwargs)
-        if part == "high" and hierarchical:
-            other = cast("HierarchicalPolicy", other).high
-    wanted, came = own.settings, other.settings
-    differing = [key for key in wanted | came if wanted.get(key) != came.get(key)]
-    if differing:
-        wanted, came = ({key: each.get(key) for key in differing} for each in (wanted, came))
-        raise _checks.refuse("policy_kwargs", f"{came}, as it was trained with", wanted)
-
-
-def _walker(policy: EvolutionPolicy, kwargs: Mapping[str, Any]) -> EvolutionPolicy:
-    """Return the policy that a low level may have been trained as."""
-    low = cast("HierarchicalPolicy", policy).low
-    outputs, inputs = low.weight[:, low.latent_size :].shape
-    felt, action = spaces.Box(-1.0, 1.0, (inputs,)), spaces.Box(-1.0, 1.0, (outputs,))
-    return make_policy(WALKER, felt, action, kwargs)
+        # A walker that was trained by itself; a low level reads and acts in one way.
+        own = {"squash": "clip", "vector_scale": [1.0] * len(trained.get("vector_scale", ()))}
+        trained = {key: trained.get(key) for key in own}
+    keys = [key for key in own | dict(trained) if own.get(key) != trained.get(key)]
+    if keys:
+        wanted, came = ({key: each.get(key) for key in keys} for each in (trained, own))
+        raise _checks.refuse("policy_kwargs", f"{wanted}, as it was trained with", came)

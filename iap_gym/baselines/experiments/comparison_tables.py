@@ -70,12 +70,13 @@ def write_csv(groups: Sequence[Group], metric: str, path: str | os.PathLike[str]
     """Write the curves: a row a group and step, the interval empty where there is none."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    step = groups[0].curves[0].run.step_column
-    writer.writerow(("setting", step, f"{metric}_iqm", "low", "high", "runs"))
+    curve = groups[0].curves[0]
+    step = curve.run.step_column
+    writer.writerow(("setting", step, f"{metric}_iqm", "low", "high", "runs", "table"))
     for group in groups:
         blank = np.full(len(group.timesteps), None)
         low = blank if group.low is None else group.low
         high = blank if group.high is None else group.high
         for row in zip(group.timesteps, group.center, low, high, strict=True):
-            writer.writerow((group.name, *row, len(group.curves)))
+            writer.writerow((group.name, *row, len(group.curves), curve.table))
     write_text(path, text.getvalue())

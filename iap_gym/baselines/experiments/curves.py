@@ -106,7 +106,7 @@ def draw_comparison(groups: Sequence[Group], metric: str, path: str | os.PathLik
         for curve in group.curves:
             axes.plot(curve.timesteps, curve.values, color=color, alpha=0.35, linewidth=0.7)
         axes.plot(group.timesteps, group.center, color=color, linewidth=1.8, label=name)
-    axes.set_ylabel(metric.replace("_", " "))
+    axes.set_ylabel(f"{metric.replace('_', ' ')} ({groups[0].curves[0].table})")
     if is_error(metric):
         axes.set_yscale("log")
     elif metric.endswith(RATES):

@@ -75,9 +75,9 @@ def measure(target: Target, arm: Arm, run: ModelRun, job: PlanJob | None) -> Res
 
 def _by_sequence(run: ModelRun) -> Numbers:
     """Return how the errors of the sets are spread over their sequences."""
-    file = run.path / "sequence_errors.json"
-    if file.is_file():
-        return json.loads(file.read_text("utf-8"))
+    kept = _kept(run, "sequence_errors.json")
+    if kept is not None:
+        return kept
     config, model = run.config(), WorldModel.load(run.weights_file)
     assert config.start_steps is not None
     found: Numbers = {}
@@ -89,21 +89,29 @@ def _by_sequence(run: ModelRun) -> Numbers:
             found[f"{key}_worst_share"] = float(worst.sum() / errors.sum())
     if "gen_median_error" in found:
         found["median_drop"] = found["gen_median_error"] - found["test_median_error"]
-    write_text(file, json.dumps(found) + "\n")
+    write_text(run.path / "sequence_errors.json", json.dumps(found) + "\n")
     return found
+
+
+def _kept(run: ModelRun, name: str) -> Any:
+    """Return what was measured of the weights that there are now, or None."""
+    file = run.path / name
+    if not file.is_file() or file.stat().st_mtime_ns < run.weights_file.stat().st_mtime_ns:
+        return None
+    return json.loads(file.read_text("utf-8"))
 
 
 def _control(run: ModelRun, event: str) -> EventGates:
     """Return how gates open at an event, where there is one of the generalisation set."""
-    file = run.path / "event_gates.json"
-    if file.is_file():
-        return EventGates(*json.loads(file.read_text("utf-8")))
+    kept = _kept(run, "event_gates.json")
+    if kept is not None:
+        return EventGates(*kept)
     config = run.config()
     sequences = open_set(config, "gen" if "gen" in config.test_sets else "test")
     with one_torch_thread():
         found = event_gates(WorldModel.load(run.weights_file), sequences, event)
     assert found is not None, "it has gates"
-    write_text(file, json.dumps(list(found)) + "\n")
+    write_text(run.path / "event_gates.json", json.dumps(list(found)) + "\n")
     return found
 
 
