@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import LogFormatterSciNotation, LogLocator, NullFormatter
+from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from iap_gym.baselines.experiments.comparison import is_error
 from iap_gym.baselines.experiments.model_curves import SETS
@@ -105,8 +105,7 @@ def _draw_measure(
     if is_error(measured.name):
         axes.set_xscale("log")
         axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-        everywhere = (np.inf, np.inf)  # a label at every tick, however many decades there are
-        axes.xaxis.set_major_formatter(LogFormatterSciNotation(minor_thresholds=everywhere))
+        axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
         axes.xaxis.set_minor_formatter(NullFormatter())
     else:
         axes.ticklabel_format(axis="x", scilimits=(-3, 4))
