@@ -16,6 +16,7 @@ F = TypeVar("F", bound=np.floating[Any])
 Shape = tuple[int | str | EllipsisType, ...]
 
 _LONGEST = 200  # characters of what came that an error repeats
+_PIXEL_ROUNDING = 1e-6
 
 
 class Words(str):
@@ -206,3 +207,11 @@ def _refused(name: str, shape: Shape, finite: bool, value: Any, wrong: object) -
     comma = "," if len(shape) == 1 else ""
     wanted = f"{'finite ' if finite else ''}numbers of shape ({sizes}{comma})"
     return refuse(name, wanted, value if len(repr(value)) <= _LONGEST else wrong)
+
+
+def within_unit(low: float, high: float) -> bool:
+    """Whether pixels from ``low`` to ``high`` are in [0, 1], but for what resizing leaves.
+
+    Where one of them is NaN they are not.
+    """
+    return low >= -_PIXEL_ROUNDING and high <= 1.0 + _PIXEL_ROUNDING

@@ -18,7 +18,6 @@ from iap_gym.attention.threads import one_thread_after_fork
 # which sums in another order. Patches that look the same must score the same, or ties would be
 # broken by rounding, so that the number of columns is kept a multiple of every block width.
 COLUMNS = 64
-ROUNDING = 1e-6  # that floats may lie outside [0, 1], as resizing leaves them
 
 PIXEL_TYPES = [np.dtype(name) for name in ("uint8", "float16", "float32", "float64")]
 
@@ -150,7 +149,7 @@ def as_images(images: Any, shape: tuple[int, int, int], device: torch.device) ->
         raise _checks.refuse("images", wanted, tuple(images.shape))
     if images.dtype != torch.uint8:
         low, high = (float(bound) for bound in images.detach().aminmax())
-        if not (low >= -ROUNDING and high <= 1.0 + ROUNDING):  # written so that NaN fails too
+        if not _checks.within_unit(low, high):
             wanted = "finite floats in [0, 1] (or uint8)"
             raise _checks.refuse("images", wanted, f"values from {low} to {high}")
     return images.to(device)

@@ -17,7 +17,6 @@ FEW_CHANNELS = 4  # RGB and depth
 # Pixels; fewer floats in two axes may be a table of numbers, and smaller frames of more than
 # ``FEW_CHANNELS`` a grid of so many rows.
 LEAST_SIDE = 32
-ROUNDING = 1e-6  # that floats may lie outside [0, 1], as resizing leaves them; as the selector's
 
 
 def find_image(space: spaces.Space, image_key: str | None) -> tuple[str | None, spaces.Box]:
@@ -165,7 +164,7 @@ def checked_images(name: str, values: Any, space: spaces.Box, batch: int) -> np.
         raise _checks.refuse(name, f"{space.dtype} as its space says", images.dtype)
     if wanted is np.floating:
         low, high = images.min(), images.max()
-        if not (low >= -ROUNDING and high <= 1 + ROUNDING):  # written so that NaN fails too
+        if not _checks.within_unit(low, high):
             came = f"values from {low} to {high}"
             raise _checks.refuse(name, "finite floats in [0, 1]", came)
     return images

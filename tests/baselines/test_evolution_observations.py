@@ -88,6 +88,12 @@ def test_a_small_table_is_an_image_where_the_user_says_so(policy):
     assert build(policy, beside)._features.size == 6 + 120
 
 
+def test_a_selector_without_an_image_is_named():
+    for space in (VECTOR, spaces.Dict({"v": VECTOR})):
+        with pytest.raises(ValueError, match="^selector: expected an observation with an image"):
+            build("LinearPolicy", space)
+
+
 def test_plain_numbers_may_have_four_axes():
     numbers = spaces.Box(-1.0, 1.0, (2, 2, 2, 2))
     assert make_policy("LinearPolicy", numbers, ACTION)._features.size == 16

@@ -202,12 +202,12 @@ def _check_part(name: str, space: spaces.Space[Any]) -> None:
         raise _checks.refuse(name, wanted, space)
 
 
-def has_image(space: spaces.Space[Any], *, named: bool = False) -> bool:
-    """Say whether a space is an image, or a Dict with one.
+def has_image(space: spaces.Space[Any]) -> bool:
+    """Say whether a space is an image, or a Dict with one."""
+    parts = space.spaces.values() if isinstance(space, spaces.Dict) else [space]
+    return any(is_image(part) for part in parts)
 
-    ``named``: the user says that there is one, as which a table of numbers in [0, 1] will do.
-    """
-    if isinstance(space, spaces.Dict):
-        return named or any(is_image(part) for part in space.spaces.values())
-    table = isinstance(space, spaces.Box) and len(space.shape) == 2 and is_unit(space)
-    return is_image(space) or (named and table)
+
+def is_table(space: spaces.Space[Any]) -> bool:
+    """Say whether a space is floats (H, W) in [0, 1], an image where the user says so."""
+    return isinstance(space, spaces.Box) and len(space.shape) == 2 and is_unit(space)

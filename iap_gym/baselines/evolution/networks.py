@@ -10,7 +10,12 @@ from gymnasium import spaces
 from iap_gym import _checks
 from iap_gym.baselines.evolution.controllers import Controller, FeedForward, Lstm
 from iap_gym.baselines.evolution.convolution import ConvolutionFeatures
-from iap_gym.baselines.evolution.features import Features, VectorFeatures, has_image
+from iap_gym.baselines.evolution.features import (
+    Features,
+    VectorFeatures,
+    has_image,
+    is_table,
+)
 from iap_gym.baselines.evolution.image_features import (
     DEFAULT_SELECTOR,
     PLACES,
@@ -73,7 +78,9 @@ class AttentionPolicy(NetworkPolicy):
         _checks.real("velocity_gain", velocity_gain)
         _checks.one_of("places", places, PLACES)
         features: Features
-        if has_image(observation_space, named=image_key is not None or selector is not None):
+        named = image_key is not None and isinstance(observation_space, spaces.Dict)
+        named = named or (selector is not None and is_table(observation_space))
+        if named or has_image(observation_space):
             arguments = {"seed": selector_seed, **DEFAULT_SELECTOR, **(selector or {})}
             features = ImageFeatures(
                 observation_space,

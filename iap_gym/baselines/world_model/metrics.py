@@ -92,14 +92,7 @@ def sequence_errors(
     """As ``evaluate``, the error of each sequence by itself, (N,): their mean is its error.
 
     Few sequences may have most of the mean, those that go either way; the median shows the others.
-
-    Args:
-        model: put into evaluation mode.
-        sequences: of its observations and actions.
-        start_steps: first steps that take real observations; all others take predictions.
-
-    Raises:
-        ValueError: fewer start steps than f_init sees, or sequences of another kind.
+    Arguments and errors are those of ``evaluate``.
     """
     parts = _squares(model, sequences, start_steps)
     return np.concatenate([part.double().mean(dim=(0, 2)).numpy() for part, _ in parts])
